@@ -44,7 +44,7 @@ format: setup ## format the code and repair what lint can
 	$(VENV)/bin/ruff format .
 
 lock: setup ## write constraints.txt from pyproject.toml; UPGRADE=--upgrade takes the newest versions
-	$(VENV)/bin/uv pip compile pyproject.toml --all-extras --group dev $(UPGRADE) \
+	$(VENV)/bin/uv pip compile pyproject.toml --no-config --all-extras --group dev $(UPGRADE) \
 		--universal --python-version 3.11 --fork-strategy fewest \
 		--generate-hashes --no-emit-index-url --no-emit-find-links --no-annotate \
 		--custom-compile-command "make lock" --quiet --output-file constraints.txt
