@@ -8,7 +8,6 @@ from os import PathLike
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse
 
 from stream_fs.errors import InvalidChunk, NotFitted
 from stream_fs.selector import model
@@ -210,4 +209,4 @@ def _named(declared: Sequence[View], inputs: Mapping[str, Any]) -> tuple[View, .
 
 def _columns(rows: Any) -> Any:
     """A matrix whose columns can be taken by index."""
-    return rows.tocsr() if scipy.sparse.issparse(rows) else np.asarray(rows)
+    return rows.tocsr() if hasattr(rows, "tocsr") else np.asarray(rows)
