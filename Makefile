@@ -8,6 +8,8 @@ PYTHON ?=
 WORKERS ?= 2
 # Where the data sets of `make quality` are.
 DATA ?= ../shared/data
+# More arguments for what test, bench-selector or quality runs.
+ARGS ?=
 
 .DEFAULT_GOAL := help
 .PHONY: help setup check test bench-selector quality format lock clean
@@ -31,13 +33,13 @@ check: setup ## formatting, lint, types and layers
 	$(VENV)/bin/lint-imports
 
 test: check ## check, then the whole test suite
-	$(RUN) pytest -n $(WORKERS)
+	$(RUN) pytest -n $(WORKERS) $(ARGS)
 
 bench-selector: setup ## time and memory of the selector
-	$(RUN) tests.benchmarks.selector
+	$(RUN) tests.benchmarks.selector $(ARGS)
 
 quality: setup ## quality of the selection on the data sets in DATA
-	$(RUN) tests.quality $(DATA)
+	$(RUN) tests.quality --data $(DATA) $(ARGS)
 
 format: setup ## format the code and repair what lint can
 	$(VENV)/bin/ruff check --fix .
