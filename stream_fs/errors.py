@@ -4,7 +4,17 @@ StreamFsError
 ├── InvalidParameter    a parameter or view declaration that cannot be used (also a ValueError)
 ├── InvalidChunk        rows that the selector cannot take (also a ValueError)
 ├── NotFitted           asked for a result before the first chunk was complete
-└── IncompatibleState   a saved or merged state that does not belong here (also a ValueError)
+├── IncompatibleState   a saved or merged state that does not belong here (also a ValueError)
+├── TransportError      the broker or the client to it
+│   ├── RetriableError      nothing happened; the same call may be made again
+│   ├── AbortableError      the transaction must be aborted; its content may be sent again
+│   ├── FencedError         somebody else owns the partition now
+│   └── FatalError          this client cannot go on
+└── Refusal             it will not go on, and says what the operator can do
+    ├── OffsetGone          the input that the model needs is no longer in the log
+    ├── PoisonFlood         too many bad records: the producer is broken
+    ├── BadRecordRefused    a bad record under the policy `fail`
+    └── NoOwnership         another process keeps taking the same partitions
 """
 
 from __future__ import annotations
@@ -52,3 +62,43 @@ class NotFitted(StreamFsError):
 
 class IncompatibleState(StreamFsError, ValueError):
     """A state that was made with other views or parameters, or a file that is not one of ours."""
+
+
+class TransportError(StreamFsError):
+    """Something went wrong between us and the broker; the subclass says what can be done."""
+
+
+class RetriableError(TransportError):
+    """Nothing happened; the same call may be made again."""
+
+
+class AbortableError(TransportError):
+    """The transaction must be aborted; its content may be sent again in a new one."""
+
+
+class FencedError(TransportError):
+    """Somebody else owns the partition now; nothing more can be published for it."""
+
+
+class FatalError(TransportError):
+    """This client cannot go on: authentication, authorisation, or a broken client."""
+
+
+class Refusal(StreamFsError):
+    """Going on would lose or falsify something: stop, and let the operator choose a way out."""
+
+
+class OffsetGone(Refusal):
+    """The input that the model needs next is no longer in the log."""
+
+
+class PoisonFlood(Refusal):
+    """So many records are bad that the producer must be broken."""
+
+
+class BadRecordRefused(Refusal):
+    """A bad record, where the policy is to stop at the first."""
+
+
+class NoOwnership(Refusal):
+    """Another process keeps taking over the same partitions."""

@@ -1,0 +1,1 @@
+"""From messages to rankings: decode, chunk, update, publish, against small protocols."""

@@ -1,0 +1,171 @@
+"""What the pipeline needs of the outside world, as small protocols.
+
+`stream_fs.kafka` implements them on a broker, `stream_fs.pipeline.memory` in memory for tests; one
+contract suite (tests/contracts) holds both to what is written here. Every call is bounded in time
+and raises only errors of the tree below `TransportError`:
+
+    RetriableError     nothing happened; the same call may be made again
+    AbortableError     the transaction must be aborted; its content may be sent again in a new one
+    FencedError        somebody else owns the partition now; nothing more can be published
+    FatalError         this client cannot go on (authorisation, …); the process should end
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from stream_fs.records import Message
+
+
+class Partition(NamedTuple):
+    """A partition of an input topic."""
+
+    topic: str
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}/{self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """A record to be published; `partition` None lets the key decide."""
+
+    topic: str
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+    partition: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A committed record of a state partition."""
+
+    offset: int
+    key: bytes
+    value: bytes | None
+
+
+class Outbox(Protocol):
+    """The transactional publisher of one input partition: its ownership, and its only way out."""
+
+    def take_over(self) -> bool:
+        """Become the owner: fence whoever was it before, and end what it left open.
+
+        Returns whether it is done; False asks to be called again (each call is short).
+        """
+        ...
+
+    def begin(self) -> None:
+        """Open a transaction."""
+        ...
+
+    def send(self, records: Sequence[Outgoing]) -> list[int]:
+        """Publish within the open transaction, and wait: the offsets that the records got."""
+        ...
+
+    def commit(self) -> None:
+        """Make everything since `begin` visible at once. Nothing of it is visible before.
+
+        After a `RetriableError` the outcome is open, and `commit` may be called again.
+        """
+        ...
+
+    def abort(self) -> None:
+        """Make everything since `begin` void."""
+        ...
+
+    def close(self) -> None:
+        """Let go; an open transaction is void."""
+        ...
+
+
+class StateLog(Protocol):
+    """The committed records of one partition of the state topic, read by position."""
+
+    def end(self) -> int:
+        """The offset behind the last record, open and aborted transactions included."""
+        ...
+
+    def start(self) -> int:
+        """The offset of the first record that may still be there."""
+        ...
+
+    def scan(self, start: int, end: int) -> Iterator[Stored | None]:
+        """The committed records in [start, end), in order; None where one has to wait.
+
+        Ends only when everything below `end` is decided, so that a commit behind somebody's open
+        transaction is not overlooked. After a None the caller may do something else first.
+        """
+        ...
+
+    def close(self) -> None:
+        """Let go."""
+        ...
+
+
+class Assignment(Protocol):
+    """What an `Input` tells of its partitions, from within `poll` or `close`; calls must be short
+    but for `revoked`, which may finish what is due."""
+
+    def assigned(self, partitions: Sequence[Partition]) -> None:
+        """These are ours now. They stay silent until `Input.resume`."""
+        ...
+
+    def revoked(self, partitions: Sequence[Partition]) -> None:
+        """These will be somebody else's when this call returns."""
+        ...
+
+    def lost(self, partitions: Sequence[Partition]) -> None:
+        """These may be somebody else's already."""
+        ...
+
+
+class Input(Protocol):
+    """The input topics, as a member of the consumer group."""
+
+    def poll(self, timeout: float) -> Mapping[Partition, Sequence[Message]]:
+        """Messages by partition, each in the order of its offsets, waiting at most `timeout` seconds.
+
+        Only of partitions that were resumed, from the offset that was given then.
+        """
+        ...
+
+    def resume(self, partition: Partition, offset: int) -> None:
+        """Deliver this partition, from this offset on."""
+        ...
+
+    def bounds(self, partition: Partition) -> tuple[int, int]:
+        """The first offset that is still there, and the one behind the last."""
+        ...
+
+    def advise(self, offsets: Mapping[Partition, int]) -> None:
+        """Tell the group how far we are, for lag tools; nothing depends on it. Does not wait."""
+        ...
+
+    def advised(self, partition: Partition) -> int | None:
+        """What the group believes, if it believes anything."""
+        ...
+
+    def close(self) -> None:
+        """Leave the group; `revoked` is called for what is still assigned."""
+        ...
+
+
+class Transport(Protocol):
+    """All of it: a broker."""
+
+    def input(self, topics: Sequence[str], assignment: Assignment) -> Input:
+        """Join the group and subscribe."""
+        ...
+
+    def outbox(self, partition: Partition) -> Outbox:
+        """A publisher for this input partition; see `Outbox.take_over`."""
+        ...
+
+    def state_log(self, partition: Partition) -> StateLog:
+        """The state of this input partition."""
+        ...
