@@ -138,6 +138,10 @@ class Input(Protocol):
         """Deliver this partition, from this offset on."""
         ...
 
+    def pause(self, partition: Partition) -> None:
+        """Deliver nothing of this partition until it is resumed."""
+        ...
+
     def bounds(self, partition: Partition) -> tuple[int, int]:
         """The first offset that is still there, and the one behind the last."""
         ...
