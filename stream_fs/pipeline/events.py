@@ -89,7 +89,7 @@ class TransactionFailed:
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """The model is back: at `chunk` from the snapshot, with `behind` chunks to be folded in again."""
+    """The model is back, as of `chunk`, with `behind` chunks to be folded in again."""
 
     partition: Partition
     chunk: int

@@ -108,8 +108,10 @@ class StateLog(Protocol):
 
 
 class Assignment(Protocol):
-    """What an `Input` tells of its partitions, from within `poll` or `close`; calls must be short
-    but for `revoked`, which may finish what is due."""
+    """What an `Input` tells of its partitions, from within `poll` or `close`.
+
+    The calls must be short, but for `revoked`, which may finish what is due.
+    """
 
     def assigned(self, partitions: Sequence[Partition]) -> None:
         """These are ours now. They stay silent until `Input.resume`."""
@@ -128,7 +130,7 @@ class Input(Protocol):
     """The input topics, as a member of the consumer group."""
 
     def poll(self, timeout: float) -> Mapping[Partition, Sequence[Message]]:
-        """Messages by partition, each in the order of its offsets, waiting at most `timeout` seconds.
+        """Messages by partition, in the order of their offsets; waits at most `timeout` seconds.
 
         Only of partitions that were resumed, from the offset that was given then.
         """

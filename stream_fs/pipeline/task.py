@@ -109,9 +109,10 @@ class Task:
             if self._around.clock() >= deadline:
                 return
             self.advance()
-        if self._work is None and self._model is not None and self._progress is not None:
-            if self._progress.snapshots[0].chunk < self._model.state.chunk == self._progress.chunk:
-                self._commit_snapshot(self._model, self._progress)
+        if self._work is not None or self._model is None or self._progress is None:
+            return
+        if self._progress.snapshots[0].chunk < self._model.state.chunk == self._progress.chunk:
+            self._commit_snapshot(self._model, self._progress)
 
     def close(self) -> None:
         """Let go of the partition; what is not committed is forgotten."""
