@@ -88,6 +88,22 @@ class TransactionFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class Fenced:
+    """Somebody else has taken the partition over; unless `final`, we take it back after a pause."""
+
+    partition: Partition
+    error: str
+    final: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionGone:
+    """The partition is not ours any more."""
+
+    partition: Partition
+
+
+@dataclass(frozen=True, slots=True)
 class Restored:
     """The model is back, as of `chunk`, with `behind` chunks to be folded in again."""
 
@@ -124,6 +140,8 @@ Event: TypeAlias = (
     | ChunkCommitted
     | SnapshotCommitted
     | TransactionFailed
+    | Fenced
+    | PartitionGone
     | Restored
     | OffsetsDiffer
     | ReplayDiverged

@@ -66,7 +66,8 @@ class _Log:
         return offset
 
     def between(self, start: int, end: int) -> list[_Entry]:
-        return [entry for entry in self.entries if start <= entry.offset < end]
+        first = self.end - len(self.entries)  # retention takes from the front only
+        return self.entries[max(start - first, 0) : max(end - first, 0)]
 
     @property
     def stable_end(self) -> int:
