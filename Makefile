@@ -1,0 +1,55 @@
+VENV := .venv
+STAMP := $(VENV)/.installed
+RUN := $(VENV)/bin/python -m
+
+# The interpreter that .venv is made with; when empty, the first Python >= 3.11 that is found.
+PYTHON ?=
+# Test processes at a time.
+WORKERS ?= 2
+# Where the data sets of `make quality` are.
+DATA ?= ../shared/data
+
+.DEFAULT_GOAL := help
+.PHONY: help setup check test bench-selector quality format lock clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-16s%s\n", $$1, $$2 }' Makefile
+
+setup: $(STAMP) ## make .venv with the locked versions of everything
+
+$(STAMP): constraints.txt pyproject.toml
+	PYTHON="$(PYTHON)" bash .ci/venv $(VENV)
+	@# Wheels only: building from source would fetch build tools that are not locked.
+	$(RUN) pip install --quiet --require-hashes --only-binary :all: -r constraints.txt
+	$(RUN) pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+check: setup ## formatting, lint, types and layers
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/mypy --strict
+	$(VENV)/bin/lint-imports
+
+test: check ## check, then the whole test suite
+	$(RUN) pytest -n $(WORKERS)
+
+bench-selector: setup ## time and memory of the selector
+	$(RUN) tests.benchmarks.selector
+
+quality: setup ## quality of the selection on the data sets in DATA
+	$(RUN) tests.quality $(DATA)
+
+format: setup ## format the code and repair what lint can
+	$(VENV)/bin/ruff check --fix .
+	$(VENV)/bin/ruff format .
+
+lock: setup ## write constraints.txt from pyproject.toml; UPGRADE=--upgrade takes the newest versions
+	$(VENV)/bin/uv pip compile pyproject.toml --all-extras --group dev $(UPGRADE) \
+		--universal --python-version 3.11 --fork-strategy fewest \
+		--generate-hashes --no-emit-index-url --no-emit-find-links --no-annotate \
+		--custom-compile-command "make lock" --quiet --output-file constraints.txt
+
+clean: ## remove caches and build results; .venv stays
+	rm -rf build dist .cache .coverage .hypothesis \
+		.import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find stream_fs tests -name __pycache__ -type d -prune -exec rm -rf {} +
