@@ -6,13 +6,14 @@ is looked for: the service does without Docker.
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from docker.errors import DockerException  # type: ignore[import-untyped]
+from docker.errors import DockerException  # type: ignore[import-untyped]  # it ships no types
 from testcontainers.core.container import DockerContainer
-from testcontainers.core.docker_client import DockerClient
+from testcontainers.core.docker_client import DockerClient, get_docker_host
 
 from stream_fs.broker import log
 from stream_fs.broker.errors import BrokerUnavailable
@@ -22,6 +23,7 @@ from stream_fs.broker.properties import CLUSTER_ID, CONTROLLER, Node, render, se
 from stream_fs.broker.readiness import STARTED, await_start
 from stream_fs.broker.toolchain import KAFKA_VERSION
 
+_DEFAULT_ENGINE: Final = "unix:///var/run/docker.sock"
 _IMAGE: Final = f"apache/kafka:{KAFKA_VERSION}"
 _SERVER: Final = "/etc/stream-fs/server.properties"
 _DATA: Final = "/var/lib/kafka/data/stream-fs"
@@ -35,10 +37,16 @@ _RUN: Final = (
 
 def engine_missing() -> str | None:
     """None when a Docker engine answers, otherwise why it does not."""
+    scheme, _, path = (get_docker_host() or _DEFAULT_ENGINE).partition("://")
     try:
-        DockerClient(timeout=10).client.ping()
-    except DockerException as reason:
-        return str(reason)
+        if scheme == "unix":  # tried here first: a client that is refused leaves its socket open
+            with socket.socket(socket.AF_UNIX) as engine:
+                engine.connect(path)
+        client = DockerClient(timeout=10).client
+        client.ping()
+        client.close()
+    except (OSError, DockerException) as reason:
+        return f"{scheme}://{path}: {reason}"
     return None
 
 
@@ -54,16 +62,14 @@ class ContainerBroker(Broker):
         and for the broker itself, before and after a restart.
         """
         ports = dict(zip([*protocols, CONTROLLER], free_ports(len(protocols) + 1), strict=True))
-        host = DockerClient().host()
+        self._container = DockerContainer(_IMAGE, entrypoint=["sh", "-c"])
+        host = self._container.get_docker_client().host()
         self._node = Node(id=1, host=host, bind="0.0.0.0", ports=ports, data=_DATA)
         self._log = log_dir / f"broker-{ports[PLAINTEXT]}.log"
         generated = server_properties(self._node, [self._node], protocols, properties)
-        self._container = (
-            DockerContainer(_IMAGE, entrypoint=["sh", "-c"])
-            .with_command([_RUN])
-            .with_env("KAFKA_HEAP_OPTS", "-Xmx512m")
-            .with_copy_into_container(render(generated).encode(), _SERVER)
-        )
+        self._container.with_command([_RUN])
+        self._container.with_env("KAFKA_HEAP_OPTS", "-Xmx512m")
+        self._container.with_copy_into_container(render(generated).encode(), _SERVER)
         for listener in protocols:
             self._container.with_bind_ports(ports[listener], ports[listener])
         self._created = False

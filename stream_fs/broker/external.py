@@ -34,7 +34,7 @@ class ExternalBroker(Broker):
         """Refused."""
         self._refuse("it cannot be killed here")
 
-    def log_tail(self, lines: int = 40) -> str:
+    def log_tail(self, lines: int = 40) -> str:  # noqa: ARG002  # there is no log to take lines of
         """Empty: its log is elsewhere."""
         return ""
 

@@ -31,6 +31,8 @@ class GuardedCommand:
                 bufsize=0,
                 start_new_session=True,
             )
+        assert self._guard.stdin is not None
+        self._orders = self._guard.stdin
 
     def running(self) -> bool:
         """Whether the command still runs."""
@@ -39,7 +41,7 @@ class GuardedCommand:
     def wait(self) -> int:
         """Wait for the end of the command; its exit status. An interrupted wait kills it."""
         try:
-            return self._guard.wait()
+            return self._ended()
         except BaseException:
             self.kill()
             raise
@@ -53,10 +55,12 @@ class GuardedCommand:
         self._end(guard.KILL)
 
     def _end(self, order: bytes) -> None:
-        pipe = self._guard.stdin
-        assert pipe is not None
         if self.running():
             with contextlib.suppress(BrokenPipeError):  # it may end by itself in this moment
-                pipe.write(order)
-        self._guard.wait()
-        pipe.close()
+                self._orders.write(order)
+        self._ended()
+
+    def _ended(self) -> int:
+        status = self._guard.wait()
+        self._orders.close()
+        return status
