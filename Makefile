@@ -8,6 +8,8 @@ PYTHON ?=
 WORKERS ?= 2
 # Where the data sets of `make quality` are.
 DATA ?= ../shared/data
+# More arguments for what test, bench-selector or quality runs.
+ARGS ?=
 
 .DEFAULT_GOAL := help
 .PHONY: help setup check test bench-selector quality format lock clean
@@ -31,20 +33,20 @@ check: setup ## formatting, lint, types and layers
 	$(VENV)/bin/lint-imports
 
 test: check ## check, then the whole test suite
-	$(RUN) pytest -n $(WORKERS)
+	$(RUN) pytest -n $(WORKERS) $(ARGS)
 
 bench-selector: setup ## time and memory of the selector
-	$(RUN) tests.benchmarks.selector
+	$(RUN) tests.benchmarks.selector $(ARGS)
 
 quality: setup ## quality of the selection on the data sets in DATA
-	$(RUN) tests.quality $(DATA)
+	$(RUN) tests.quality --data $(DATA) $(ARGS)
 
 format: setup ## format the code and repair what lint can
 	$(VENV)/bin/ruff check --fix .
 	$(VENV)/bin/ruff format .
 
 lock: setup ## write constraints.txt from pyproject.toml; UPGRADE=--upgrade takes the newest versions
-	$(VENV)/bin/uv pip compile pyproject.toml --all-extras --group dev $(UPGRADE) \
+	$(VENV)/bin/uv pip compile pyproject.toml --no-config --all-extras --group dev $(UPGRADE) \
 		--universal --python-version 3.11 --fork-strategy fewest \
 		--generate-hashes --no-emit-index-url --no-emit-find-links --no-annotate \
 		--custom-compile-command "make lock" --quiet --output-file constraints.txt

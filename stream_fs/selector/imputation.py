@@ -1,0 +1,105 @@
+"""Missing rows (Eq. 3–4), without ever building one.
+
+The j-th instance of the stream, if it lacks the view, stands for the running mean of the view's
+present instances so far, with weight w_j = n_j/j. With S₀ the sum carried into the chunk, every
+product with such a row is a prefix or suffix sum over the chunk's present rows; only those are
+touched, and sparse rows stay sparse.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from stream_fs.selector.arrays import Floats, Indices, Mask, Rows, Working, cross, times
+from stream_fs.selector.params import Weights
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Imputed:
+    """A view's rows of one chunk, the missing ones implied.
+
+    `rows` (n × d) are the present ones, at the positions `at` (n,) of the chunk's N rows; the
+    missing ones are at `gaps` (N−n,), each with `before` present rows of this chunk ahead of it.
+    `quality` (N,) is W̃ = W² of Eq. 4; `fit` (N,) the weights of the first term, which are the same
+    unless missing rows are to count nothing there; `c` (N−n,) = fit_j/n_j. `carried` (d,) is S₀.
+    """
+
+    rows: Rows
+    at: Indices
+    gaps: Indices
+    before: Indices
+    quality: Floats
+    fit: Floats
+    c: Floats
+    carried: Working
+
+    @property
+    def size(self) -> int:
+        """N, missing rows included."""
+        return len(self.quality)
+
+
+def impute(
+    rows: Rows, present: Mask, carried: Floats, n: float, j: float, weights: Weights
+) -> Imputed:
+    """Weights of the chunk's rows, after `n` present ones among `j` instances (Eq. 3–4)."""
+    at, gaps = np.flatnonzero(present), np.flatnonzero(~present)
+    before = np.cumsum(present, dtype=np.intp)[gaps]
+    n_j = n + before
+    arrived = j + gaps + 1.0
+    quality = np.ones(len(present))
+    quality[gaps] = (n_j / arrived) ** 2
+    c = np.zeros(len(gaps)) if weights == "binary" else n_j / arrived**2
+    fit = quality if weights == "quality" else present.astype(np.float64)
+    return Imputed(rows, at, gaps, before, quality, fit, c, carried.astype(rows.dtype))
+
+
+def transposed_product(view: Imputed, U: Floats) -> Working:
+    """XᵀW̃U, (d×K): X_pᵀ(U_p + T_p) + S₀gᵀ, in the precision of the rows.
+
+    T_i = Σ_{missing j after i} c_j u_j is a suffix sum; g = Σ_missing c_j u_j is its first row.
+    """
+    if not len(view.gaps):
+        return cross(view.rows, U)
+    spread = np.zeros_like(U)
+    spread[view.gaps] = view.c[:, None] * U[view.gaps]
+    suffix = np.cumsum(spread[::-1], axis=0)[::-1]
+    result = cross(view.rows, (U + suffix)[view.at])
+    result += view.carried[:, None] * suffix[0].astype(result.dtype)
+    return result
+
+
+def product(view: Imputed, V: Working) -> Floats:
+    """W̃XV, (N×K): a missing row is c_j (S₀ᵀV + Σ_{present i<j} x_iᵀV)."""
+    present = times(view.rows, V)
+    if not len(view.gaps):
+        return present
+    prefix = np.zeros((len(present) + 1, V.shape[1]))
+    np.cumsum(present, axis=0, out=prefix[1:])
+    result = np.empty((view.size, V.shape[1]))
+    result[view.at] = present
+    result[view.gaps] = view.c[:, None] * (view.carried @ V + prefix[view.before])
+    return result
+
+
+def energy(view: Imputed, gram: Floats) -> float:
+    """Σ_j w_j²‖x_j‖² of the chunk, the missing rows' share from the Gram matrix and X_p S₀."""
+    squares = np.diagonal(gram)
+    total = float(squares.sum())
+    if not np.any(view.c):
+        return total
+    # ‖S₀ + x_1 + … + x_p‖², step by step: each new row adds its square and twice its products.
+    carried = view.carried.astype(np.float64)
+    steps = squares + 2 * np.tril(gram, -1).sum(axis=1)
+    steps += 2 * times(view.rows, view.carried)
+    norms = np.concatenate([[0.0], np.cumsum(steps)]) + carried @ carried
+    n_j = view.fit[view.gaps] / view.c if view.c.all() else _counts(view)
+    return total + float((view.c / n_j) @ norms[view.before])
+
+
+def _counts(view: Imputed) -> Floats:
+    """n_j of the missing rows, with 1 where there was no present row before (weight zero)."""
+    safe = np.where(view.c > 0, view.c, 1.0)
+    return np.where(view.c > 0, view.fit[view.gaps] / safe, 1.0)

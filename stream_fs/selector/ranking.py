@@ -1,0 +1,188 @@
+"""From scores to a ranking: greedy against redundancy, and how many features each view gets."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from stream_fs.errors import InvalidParameter
+from stream_fs.selector.arrays import Floats, Indices, Working
+from stream_fs.selector.params import Budget
+from stream_fs.selector.state import ViewState
+
+BLOCK = 256
+"""Candidates looked at together; the order does not depend on it."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ViewRanking:
+    """One view's part of a ranking: its weight α, features best first, and all scores by index."""
+
+    name: str
+    alpha: float
+    order: Indices
+    scores: Floats
+    names: tuple[str, ...] | None
+
+    def top(self, count: int) -> list[str | int]:
+        """The first features, by name where they have one."""
+        first = [int(feature) for feature in self.order[:count]]
+        return list(first) if self.names is None else [self.names[feature] for feature in first]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ranking:
+    """A model's ranking of every view's features, and what made it."""
+
+    preset: str
+    score: str
+    model: str
+    chunk: int
+    total: int
+    views: tuple[ViewRanking, ...]
+
+    def __getitem__(self, view: str) -> ViewRanking:
+        """The ranking of one view."""
+        for ranked in self.views:
+            if ranked.name == view:
+                return ranked
+        raise KeyError(view)
+
+
+def directions(view: ViewState) -> Working | None:
+    """Unit vectors (d×r) whose cosines estimate the correlations between features.
+
+    None where there is no sketch. Single precision is far finer than a sketch is.
+    """
+    if view.sketch is None or not view.seen:
+        return None
+    centred = view.sketch.Y - np.outer(view.sum / view.n, view.sketch.g)
+    lengths = np.linalg.norm(centred, axis=1, keepdims=True)
+    return (centred / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)
+
+
+def order(scores: Floats, directions: Working | None, depth: int | None = None) -> Indices:
+    """All features, best first; ties by index.
+
+    Down to `depth` (None: to the end) each place goes to the feature with the largest
+    score · (1 − redundancy), where redundancy is the largest clip((cos² − b)/(1 − b), 0, 1) with a
+    feature already chosen, b = 2/r what chance gives a sketch of width r. The rest follows by
+    score. Without directions the order is by score alone.
+    """
+    by_score = np.lexsort((np.arange(len(scores)), -scores))
+    if directions is None:
+        return by_score
+    depth = len(scores) if depth is None else min(depth, len(scores))
+    chosen = _greedy(scores, directions, depth)
+    taken = np.zeros(len(scores), bool)
+    taken[chosen] = True
+    return np.concatenate([chosen, by_score[~taken[by_score]]])
+
+
+def _greedy(scores: Floats, directions: Working, depth: int) -> Indices:
+    """The first `depth` choices, or fewer where nothing is worth anything any more.
+
+    A feature's value only falls as others are chosen. So the best of a block of leaders may be
+    taken as long as it is not below the best feature outside the block; then one matrix product
+    brings every value up to date, and the next block follows.
+    """
+    novelty = np.ones_like(scores)
+    free = np.ones(len(scores), bool)
+    chosen: list[int] = []
+    while len(chosen) < depth:
+        value = np.where(free, scores * novelty, -1.0)
+        block = _leaders(value, BLOCK)
+        taken = _choose(value, novelty, scores, directions, block, depth - len(chosen))
+        if not taken:
+            break
+        chosen += taken
+        free[taken] = False
+        np.minimum(novelty, _novelty(directions, directions[taken]).min(axis=1), out=novelty)
+    return np.array(chosen, np.intp)
+
+
+def _leaders(value: Floats, count: int) -> Indices:
+    """The `count` largest, ties to the lower index; sorted by index."""
+    if len(value) <= count:
+        return np.arange(len(value))
+    threshold = np.partition(value, len(value) - count)[len(value) - count]
+    above = np.flatnonzero(value > threshold)
+    level = np.flatnonzero(value == threshold)[: count - len(above)]
+    return np.sort(np.concatenate([above, level]))
+
+
+def _choose(
+    value: Floats,
+    novelty: Floats,
+    scores: Floats,
+    directions: Working,
+    block: Indices,
+    most: int,
+) -> list[int]:
+    """Greedy choices within the block, up to the first that a feature outside could beat."""
+    outside = value.copy()
+    outside[block] = -1.0
+    rival = int(np.argmax(outside))
+    pairs = _novelty(directions[block], directions[block])
+    left, worth = novelty[block], value[block].copy()
+    taken: list[int] = []
+    while len(taken) < most:
+        best = int(np.argmax(worth))
+        feature = int(block[best])
+        if worth[best] <= 0 or (worth[best], -feature) < (outside[rival], -rival):
+            break
+        taken.append(feature)
+        np.minimum(left, pairs[best], out=left)
+        worth = np.where(worth < 0, worth, scores[block] * left)
+        worth[best] = -1.0
+    return taken
+
+
+def _novelty(directions: Working, chosen: Working) -> Floats:
+    """1 − clip((cos² − b)/(1 − b), 0, 1) of every direction with every chosen one, b = 2/r."""
+    b = 2 / directions.shape[1]
+    squares = (directions @ chosen.T).astype(np.float64) ** 2
+    return np.asarray(np.clip((1 - squares) / (1 - b), 0.0, 1.0), np.float64)
+
+
+def shares(dimensions: Sequence[int], share: float, budget: Budget) -> list[int]:
+    """How many features each view gets when a share of all of them is taken.
+
+    Together Σ round(share·d_v); `proportional` gives each view its own term, `sqrt` divides the sum
+    as n_v ∝ √d_v with 1 ≤ n_v ≤ d_v (what a full view cannot take goes to the others; remainders
+    to the largest fraction, ties to the larger view).
+    """
+    if not 0 < share <= 1:
+        raise InvalidParameter(f"a share of features must be above 0 and at most 1, got {share!r}")
+    own = [min(max(_round(share * d), 1), d) for d in dimensions]
+    if budget == "proportional":
+        return own
+    return _water_fill(np.array(dimensions), max(sum(own), len(own)))
+
+
+def _water_fill(dimensions: Indices, total: int) -> list[int]:
+    """Whole numbers n_v ≈ c·√d_v within [1, d_v] that sum to the total."""
+    root = np.sqrt(dimensions)
+    low, high = 0.0, float(total) + 1.0
+    for _ in range(100):
+        level = (low + high) / 2
+        if np.clip(level * root, 1, dimensions).sum() < total:
+            low = level
+        else:
+            high = level
+    ideal = np.clip(high * root, 1, dimensions)
+    counts = np.floor(ideal + 1e-9).astype(int)
+    by_fraction = np.lexsort((-dimensions, -np.round(ideal - counts, 9)))
+    while counts.sum() < total:
+        for view in by_fraction:
+            if counts.sum() < total and counts[view] < dimensions[view]:
+                counts[view] += 1
+    return [int(count) for count in counts]
+
+
+def _round(number: float) -> int:
+    """Halves up, so that the total does not depend on which even number is near."""
+    return math.floor(number + 0.5)

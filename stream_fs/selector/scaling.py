@@ -1,0 +1,104 @@
+"""The space in which everything happens: x̃, the rows after a view's transform.
+
+`minmax`  x̃ = unit((x − lo)/(hi − lo)), lo and hi running per feature, the present chunk included
+`unit`    x̃ = x/‖x‖
+`none`    x̃ = x
+
+x̃ is non-negative. Earlier sums are not rescaled when a range widens.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from stream_fs.selector.arrays import Floats, Rows
+from stream_fs.selector.state import Range
+
+_SAFE = (1e-15, 1e15)
+"""Magnitudes whose squares, sums and ratios single precision can hold with room to spare."""
+
+
+def widen(seen: Range | None, rows: Rows) -> Range:
+    """The running range with these rows included; None where nothing was seen before.
+
+    Sparse rows have zeros in every column, so their lo is at most 0.
+    """
+    if isinstance(rows, scipy.sparse.csr_array):
+        hi = np.asarray(rows.max(axis=0).toarray(), np.float64).ravel()
+        lo = np.zeros_like(hi)
+    else:
+        lo, hi = rows.min(axis=0).astype(np.float64), rows.max(axis=0).astype(np.float64)
+    if seen is None:
+        return Range(lo, hi)
+    return Range(np.minimum(seen.lo, lo), np.maximum(seen.hi, hi))
+
+
+def minmax(rows: Rows, seen: Range) -> Rows:
+    """Rows as shares of each feature's range, then to unit length; a constant feature is 0.
+
+    Needs lo ≤ x ≤ hi. Sparse rows stay sparse while lo is 0 throughout.
+    """
+    if isinstance(rows, scipy.sparse.csr_array):
+        if seen.lo.any():
+            return minmax(rows.toarray(), seen)
+        shares = rows.data / _positive(seen.hi)[rows.indices]
+        return unit(_with_data(rows, shares.astype(rows.dtype)))
+    span = seen.hi / 2 - seen.lo / 2  # half of it: the whole could overflow
+    varying = span[span > 0]
+    exact = varying.size == 0 or (varying.min() > _SAFE[0] and varying.max() < _SAFE[1])
+    working = rows.dtype if exact else np.dtype(np.float64)
+    half = np.asarray(rows, working) / 2 if not exact else rows * working.type(0.5)
+    half -= (seen.lo / 2).astype(working)
+    half /= _positive(span).astype(working)
+    return unit(half.astype(rows.dtype, copy=False), owned=True)
+
+
+def unit(rows: Rows, *, owned: bool = False) -> Rows:
+    """Rows to unit Euclidean length; rows of zeros stay. `owned` rows are overwritten."""
+    if isinstance(rows, scipy.sparse.csr_array):
+        lengths = np.diff(rows.indptr)
+        peak = _positive(np.asarray(abs(rows).max(axis=1).toarray(), np.float64).ravel())
+        scaled = rows.data / np.repeat(peak, lengths)
+        at = np.repeat(np.arange(rows.shape[0]), lengths)
+        norms = np.sqrt(np.bincount(at, weights=scaled * scaled, minlength=rows.shape[0]))
+        return _with_data(rows, (scaled / np.repeat(_positive(norms), lengths)).astype(rows.dtype))
+    squares = np.einsum("ij,ij->i", rows, rows)
+    if _outside(squares):
+        peak = _positive(np.abs(rows).max(axis=1, initial=0.0).astype(np.float64))
+        scaled = rows / peak[:, None]
+        norms = _positive(np.sqrt(np.einsum("ij,ij->i", scaled, scaled)))
+        return np.asarray(scaled / norms[:, None], rows.dtype)
+    norms = _positive(np.sqrt(squares)).astype(rows.dtype)[:, None]
+    return np.asarray(np.divide(rows, norms, out=rows if owned else None))
+
+
+def working_precision(rows: Rows, *carried: Floats) -> Rows:
+    """Float32 rows as float64 where products with what is carried could leave float32's range."""
+    if rows.dtype == np.float64:
+        return rows
+    values = rows.data if isinstance(rows, scipy.sparse.csr_array) else rows
+    for part in (values, *carried):
+        peak = float(part.max(initial=0.0))
+        if peak and not _SAFE[0] < peak < _SAFE[1]:
+            return rows.astype(np.float64)
+    return rows
+
+
+def _outside(squares: Any) -> bool:
+    """Whether any sum of squares left the range in which it is exact enough."""
+    positive = squares[squares != 0]
+    return positive.size < squares.size or bool(
+        positive.size and not (positive.min() > _SAFE[0] ** 2 and positive.max() < _SAFE[1] ** 2)
+    )
+
+
+def _positive(numbers: Floats) -> Any:
+    """The numbers, with 1 in place of 0: as a divisor it leaves zeros zero."""
+    return np.where(numbers > 0, numbers, 1.0)
+
+
+def _with_data(rows: Any, data: Any) -> Rows:
+    return scipy.sparse.csr_array((data, rows.indices, rows.indptr), shape=rows.shape)

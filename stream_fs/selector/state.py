@@ -1,0 +1,231 @@
+"""What is carried from chunk to chunk, and nothing else: all that a checkpoint holds.
+
+Statistics are sums over instances, so the sums of two models with aligned clusters add up to those
+of one model over both their data. Accumulators are float64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from stream_fs.errors import IncompatibleState
+from stream_fs.selector.arrays import Floats
+from stream_fs.selector.params import Params, View
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Range:
+    """Running smallest and largest value of each feature over present rows; (d,) each.
+
+    Zero, and without meaning, while the view has not been seen.
+    """
+
+    lo: Floats
+    hi: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Moments:
+    """How the features vary with the consensus clusters, summed over present rows.
+
+    With P the consensus (rows sum to 1) and x̃ the transformed rows: `C` = ΣP and `C2` = ΣP² (K),
+    `Z` = X̃ᵀP (d×K), `q` = Σx̃² (d), `n2` the count that decays as a square.
+    """
+
+    C: Floats
+    C2: Floats
+    Z: Floats
+    q: Floats
+    n2: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sketch:
+    """Random projection of the columns: `Y` = X̃ᵀG (d×r), `g` = ΣG (r), G random signs."""
+
+    Y: Floats
+    g: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ViewState:
+    """One view's statistics.
+
+    `n` present instances, `sum` = Σx̃ over them (d), `energy` = Σw²‖x̃‖², `R` = ΣUᵀW̃U (K×K),
+    `Q` = ΣX̃ᵀW̃U (d×K), `V` the latent feature matrix (d×K), `loss` the sum of the chunks' losses at
+    their time. `range`, `moments` and `sketch` are there where transform, preset and score need
+    them.
+    """
+
+    n: float
+    sum: Floats
+    energy: float
+    R: Floats
+    Q: Floats
+    V: Floats
+    loss: float
+    range: Range | None
+    moments: Moments | None
+    sketch: Sketch | None
+
+    @property
+    def seen(self) -> bool:
+        """Whether any instance had this view."""
+        return self.n > 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class State:
+    """A model: immutable, a pure function of parameters, origin and the chunks so far.
+
+    `alpha` are the view weights in the order of `params.views`; `j` counts instances (decayed),
+    `total` without decay; `chunk` is the number of chunks; `origin` tells apart models that share
+    a seed (a partition's name, for example), so that their random signs are independent.
+    """
+
+    params: Params
+    origin: str
+    views: Mapping[str, ViewState]
+    alpha: Floats
+    j: float
+    total: int
+    chunk: int
+
+
+def initial_state(params: Params, origin: str = "") -> State:
+    """The model that has seen nothing."""
+    views = {view.name: _unseen(view, params) for view in params.views}
+    return State(params, origin, views, np.zeros(len(params.views)), 0.0, 0, 0)
+
+
+def _unseen(view: View, params: Params) -> ViewState:
+    d, k, r = view.dimension, params.clusters, params.sketch
+    return ViewState(
+        n=0.0,
+        sum=np.zeros(d),
+        energy=0.0,
+        R=np.zeros((k, k)),
+        Q=np.zeros((d, k)),
+        V=np.zeros((d, k)),
+        loss=0.0,
+        range=Range(np.zeros(d), np.zeros(d)) if view.transform == "minmax" else None,
+        moments=(
+            Moments(np.zeros(k), np.zeros(k), np.zeros((d, k)), np.zeros(d), 0.0)
+            if params.keeps_moments
+            else None
+        ),
+        sketch=Sketch(np.zeros((d, r)), np.zeros(r)) if r else None,
+    )
+
+
+def decay(state: State) -> State:
+    """Everything so far at ρ of its weight; the variance-like sums at ρ², the sketch at √ρ."""
+    rho = state.params.decay
+    if rho == 1.0 or state.chunk == 0:
+        return state
+    views = {name: _decay_view(view, rho) for name, view in state.views.items()}
+    return replace(state, views=views, j=rho * state.j)
+
+
+def _decay_view(view: ViewState, rho: float) -> ViewState:
+    moments = view.moments
+    if moments is not None:
+        moments = Moments(
+            C=rho * moments.C,
+            C2=rho**2 * moments.C2,
+            Z=rho * moments.Z,
+            q=rho * moments.q,
+            n2=rho**2 * moments.n2,
+        )
+    sketch = view.sketch
+    if sketch is not None:
+        sketch = Sketch(np.sqrt(rho) * sketch.Y, np.sqrt(rho) * sketch.g)
+    return replace(
+        view,
+        n=rho * view.n,
+        sum=rho * view.sum,
+        energy=rho * view.energy,
+        R=rho * view.R,
+        Q=rho * view.Q,
+        loss=rho * view.loss,
+        moments=moments,
+        sketch=sketch,
+    )
+
+
+def flatten(state: State) -> tuple[dict[str, Any], dict[str, Floats]]:
+    """The state as plain data: a description (JSON or MessagePack types) and named arrays."""
+    description = {
+        "params": state.params.to_dict(),
+        "origin": state.origin,
+        "j": state.j,
+        "total": state.total,
+        "chunk": state.chunk,
+    }
+    arrays: dict[str, Floats] = {"alpha": state.alpha}
+    for number, view in enumerate(state.params.views):
+        for name, value in _leaves(state.views[view.name]):
+            arrays[f"{number}.{name}"] = np.asarray(value, np.float64)
+    return description, arrays
+
+
+def unflatten(description: Mapping[str, Any], arrays: Mapping[str, Floats]) -> State:
+    """The inverse of `flatten`; anything that is missing or has another shape is an error."""
+    try:
+        params = Params.from_dict(description["params"])
+        blank = initial_state(params, str(description["origin"]))
+        views = {
+            view.name: _filled(blank.views[view.name], f"{number}.", arrays)
+            for number, view in enumerate(params.views)
+        }
+        state = State(
+            params,
+            blank.origin,
+            views,
+            _shaped("alpha", arrays, blank.alpha.shape),
+            float(description["j"]),
+            int(description["total"]),
+            int(description["chunk"]),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise IncompatibleState(f"not a state of this version: {error}") from error
+    return state
+
+
+def _leaves(part: Any) -> list[tuple[str, Any]]:
+    """Names and values of a dataclass's numbers and arrays; of nested ones with a dotted name."""
+    leaves: list[tuple[str, Any]] = []
+    for field in fields(part):
+        value = getattr(part, field.name)
+        if isinstance(value, Range | Moments | Sketch):
+            leaves += [(f"{field.name}.{name}", leaf) for name, leaf in _leaves(value)]
+        elif value is not None:
+            leaves.append((field.name, value))
+    return leaves
+
+
+def _filled(blank: Any, prefix: str, arrays: Mapping[str, Floats]) -> Any:
+    """A dataclass like `blank`, its leaves taken from the arrays under the prefix."""
+    values: dict[str, Any] = {}
+    for field in fields(blank):
+        value, name = getattr(blank, field.name), f"{prefix}{field.name}"
+        if isinstance(value, Range | Moments | Sketch):
+            values[field.name] = _filled(value, f"{name}.", arrays)
+        elif isinstance(value, float):
+            values[field.name] = float(_shaped(name, arrays, ()))
+        elif value is not None:
+            values[field.name] = _shaped(name, arrays, value.shape)
+        else:
+            values[field.name] = None
+    return type(blank)(**values)
+
+
+def _shaped(name: str, arrays: Mapping[str, Floats], shape: tuple[int, ...]) -> Floats:
+    array = np.asarray(arrays[name], np.float64)
+    if array.shape != shape:
+        raise IncompatibleState(f"{name} has shape {array.shape}, expected {shape}")
+    return array

@@ -1,0 +1,280 @@
+"""One chunk: `update(state, chunk) -> (state, report)`, pure.
+
+scale ─ weights, graph ─ start ─ iterate ─ commit the sums, once
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from stream_fs.errors import InvalidChunk
+from stream_fs.selector.arrays import (
+    TINY,
+    Floats,
+    Rows,
+    Working,
+    column_square_sums,
+    column_sums,
+    cross,
+    gram,
+)
+from stream_fs.selector.chunk import Chunk, ViewRows, missing_share
+from stream_fs.selector.consensus import (
+    Evidence,
+    Profile,
+    assign,
+    first_factors,
+    indicator,
+    profile_with,
+    spectral_start,
+)
+from stream_fs.selector.factorisation import (
+    Factors,
+    Fit,
+    Problem,
+    factors,
+    iterate,
+    relative_loss,
+)
+from stream_fs.selector.graph import neighbour_graph
+from stream_fs.selector.imputation import energy, impute, transposed_product
+from stream_fs.selector.params import Params, View
+from stream_fs.selector.randomness import generator, signs
+from stream_fs.selector.scaling import minmax, unit, widen, working_precision
+from stream_fs.selector.state import Moments, Range, Sketch, State, ViewState, decay
+from stream_fs.selector.updates import orthogonality
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What one chunk did; mappings are by view.
+
+    `objective` is per iteration; `loss` is relative to the view's energy, over all data so far, of
+    the views that took part; `orthogonality` is ‖UᵀU − I‖; `missing` the share of rows without the
+    view.
+    """
+
+    chunk: int
+    rows: int
+    iterations: int
+    converged: bool
+    objective: tuple[float, ...]
+    loss: Mapping[str, float]
+    alpha: Mapping[str, float]
+    orthogonality: Mapping[str, float]
+    missing: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Part:
+    """A view that takes part in this chunk: what was carried, and its rows in their space."""
+
+    view: View
+    before: ViewState
+    range: Range | None
+    problem: Problem
+    evidence: Evidence
+
+    @property
+    def new(self) -> bool:
+        return not self.before.seen
+
+
+def update(state: State, chunk: Chunk) -> tuple[State, Report]:
+    """Fold a chunk into the model. The same input gives the same bytes; nothing is modified.
+
+    Raises `InvalidChunk` where the first chunk has fewer rows than there are clusters.
+    """
+    params = state.params
+    if state.chunk == 0 and chunk.size < params.clusters:
+        raise InvalidChunk(
+            f"the first chunk has {chunk.size} rows, fewer than the {params.clusters} clusters"
+        )
+    before = decay(state)
+    parts = _prepare(before, chunk)
+    j = before.j + chunk.size
+    begin = _start_at_random if params.start == "random" else _start_from_clusters
+    alpha = _entering_alpha(before, parts)
+    active = [any(part.view.name == name for part in parts) for name in before.views]
+    mass = alpha[active].sum()  # views that sit this chunk out keep their weight
+    problems = [part.problem for part in parts]
+    fit = iterate(problems, begin(before, parts), alpha[active] / mass, j, params)
+    alpha[active] = mass * fit.alpha
+    after = _commit(before, chunk, parts, fit, alpha, j)
+    return after, _report(after, chunk, parts, fit)
+
+
+def _prepare(state: State, chunk: Chunk) -> list[_Part]:
+    """The views that take part, scaled, with weights and graph."""
+    parts = []
+    for view in state.params.views:
+        before = state.views[view.name]
+        given = chunk.views.get(view.name)
+        if given is None:
+            if not before.seen or state.params.absent_view == "skip":
+                continue
+            empty = np.zeros((0, view.dimension))
+            given = ViewRows(empty, np.zeros(chunk.size, bool))
+        parts.append(_part(state, view, before, given))
+    return parts
+
+
+def _part(state: State, view: View, before: ViewState, given: ViewRows) -> _Part:
+    params = state.params
+    span, rows = _scale(view, before, given.rows)
+    data = impute(rows, given.present, before.sum, before.n, state.j, params.weights)
+    products = gram(rows)
+    squares = np.diagonal(products).copy()
+    problem = Problem(
+        data=data,
+        energy=energy(data, products),
+        graph=neighbour_graph(products, data.at, data.size, params.neighbours),
+        R0=before.R,
+        Q0=before.Q.astype(rows.dtype),
+        energy0=before.energy,
+        loss0=before.loss,
+        beta=params.of_view("beta", view.name),
+        theta=params.of_view("theta", view.name),
+        eta=params.of_view("eta", view.name),
+    )
+    return _Part(view, before, span, problem, Evidence(rows, data.at, squares, column_sums(rows)))
+
+
+def _scale(view: View, before: ViewState, rows: Rows) -> tuple[Range | None, Rows]:
+    """The rows in the view's space, and the running range that this needed."""
+    if view.transform == "minmax":
+        if rows.shape[0] == 0:
+            return before.range, rows
+        span = widen(before.range if before.seen else None, rows)
+        return span, minmax(rows, span)
+    if view.transform == "unit":
+        return None, unit(rows)
+    return None, working_precision(rows, before.sum, before.Q, before.V)
+
+
+def _start_at_random(state: State, parts: Sequence[_Part]) -> list[Factors]:
+    """The paper's start: U at random in every chunk, V at random once."""
+    params = state.params
+    started = []
+    for part in parts:
+        U = random_indicator(params, state.origin, part.view, state.chunk, part.problem.data.size)
+        V = random_factors(params, state.origin, part.view) if part.new else part.before.V
+        started.append(factors(part.problem, U, V))
+    return started
+
+
+def random_indicator(params: Params, origin: str, view: View, chunk: int, rows: int) -> Floats:
+    """U of one view at the start of a chunk, (rows × K), where the start is random."""
+    source = generator(params.seed, origin, "U", view.name, chunk)
+    return source.random((rows, params.clusters))
+
+
+def random_factors(params: Params, origin: str, view: View) -> Floats:
+    """V of a view at its first appearance, (d × K), where the start is random."""
+    source = generator(params.seed, origin, "V", view.name)
+    return source.random((view.dimension, params.clusters))
+
+
+def _start_from_clusters(state: State, parts: Sequence[_Part]) -> list[Factors]:
+    """U from the clusters so far; in the first chunk from a clustering of its graphs."""
+    params = state.params
+    size = parts[0].problem.data.size
+    evidence = [part.evidence for part in parts]
+    stored = [_profile(part.before) for part in parts]
+    if state.chunk == 0:
+        source = generator(params.seed, state.origin, "clusters")
+        P = spectral_start([part.problem.graph for part in parts], params.clusters, source)
+    else:
+        P = assign(size, evidence, stored, params.clusters)
+    for _ in range(params.reassignments):
+        profiles = [profile_with(s, e, P) for s, e in zip(stored, evidence, strict=True)]
+        P = assign(size, evidence, profiles, params.clusters)
+    U = indicator(P)
+    return [factors(part.problem, U, _carried_factors(part, U)) for part in parts]
+
+
+def _profile(view: ViewState) -> Profile:
+    assert view.moments is not None, "the start from clusters keeps moments"
+    return Profile(view.moments.C, view.moments.Z, view.sum, view.n)
+
+
+def _carried_factors(part: _Part, U: Floats) -> Floats:
+    if not part.new:
+        return part.before.V
+    fit = part.problem.data.fit
+    Q = np.asarray(transposed_product(part.problem.data, U), np.float64)
+    return first_factors(Q, U.T @ (fit[:, None] * U))
+
+
+def _entering_alpha(state: State, parts: Sequence[_Part]) -> Floats:
+    """View weights at the start of the chunk: a new view takes an even share from the others."""
+    new = [part.view.name for part in parts if part.new]
+    known = len(new) + sum(view.seen for view in state.views.values())
+    alpha = state.alpha * (1 - len(new) / known)
+    alpha[[name in new for name in state.views]] = 1 / known
+    return alpha
+
+
+def _commit(
+    state: State, chunk: Chunk, parts: Sequence[_Part], fit: Fit, alpha: Floats, j: float
+) -> State:
+    """The sums with this chunk's added, once, after the iterations."""
+    params = state.params
+    P = fit.consensus / np.maximum(fit.consensus.sum(axis=1, keepdims=True), TINY)
+    source = generator(params.seed, state.origin, "signs", state.chunk)
+    G = signs(source, chunk.size, params.sketch)
+    views = dict(state.views)
+    for part, result in zip(parts, fit.factors, strict=True):
+        views[part.view.name] = _commit_view(part, result, P, G)
+    return State(params, state.origin, views, alpha, j, state.total + chunk.size, state.chunk + 1)
+
+
+def _commit_view(part: _Part, result: Factors, P: Floats, G: Working) -> ViewState:
+    before, data, evidence = part.before, part.problem.data, part.evidence
+    return replace(
+        before,
+        n=before.n + len(data.at),
+        sum=before.sum + evidence.sum,
+        energy=part.problem.total_energy,
+        R=before.R + result.inner,
+        Q=before.Q + transposed_product(data, result.U),  # Eq. 11
+        V=result.V.astype(np.float64),
+        loss=before.loss + max(result.loss, 0.0),
+        range=part.range,
+        moments=None if before.moments is None else _add_moments(before.moments, evidence, P),
+        sketch=None if before.sketch is None else _add_sketch(before.sketch, evidence, G),
+    )
+
+
+def _add_moments(before: Moments, evidence: Evidence, P: Floats) -> Moments:
+    share = P[evidence.at]
+    return Moments(
+        C=before.C + share.sum(axis=0),
+        C2=before.C2 + (share**2).sum(axis=0),
+        Z=before.Z + cross(evidence.rows, share),
+        q=before.q + column_square_sums(evidence.rows),
+        n2=before.n2 + len(evidence.at),
+    )
+
+
+def _add_sketch(before: Sketch, evidence: Evidence, G: Working) -> Sketch:
+    drawn = G[evidence.at]
+    return Sketch(before.Y + cross(evidence.rows, drawn), before.g + drawn.sum(axis=0))
+
+
+def _report(after: State, chunk: Chunk, parts: Sequence[_Part], fit: Fit) -> Report:
+    pairs = [(part, result) for part, result in zip(parts, fit.factors, strict=True)]
+    return Report(
+        chunk=after.chunk,
+        rows=chunk.size,
+        iterations=len(fit.objective),
+        converged=fit.converged,
+        objective=fit.objective,
+        loss={part.view.name: relative_loss(part.problem, result) for part, result in pairs},
+        alpha=dict(zip(after.views, after.alpha.tolist(), strict=True)),
+        orthogonality={part.view.name: orthogonality(result.U) for part, result in pairs},
+        missing={view.name: missing_share(chunk, view.name) for view in after.params.views},
+    )

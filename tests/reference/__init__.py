@@ -1,0 +1,1 @@
+"""Dense, slow and obvious forms of the algorithm, which tests compare the selector with."""
