@@ -48,7 +48,7 @@ def running_broker(
         yield _external(bootstrap)
         return
     protocols = {PLAINTEXT: PLAINTEXT, **(listeners or {})}
-    with TemporaryDirectory(prefix="stream-fs-broker-", ignore_cleanup_errors=True) as scratch:
+    with TemporaryDirectory(prefix="stream-fs-broker-") as scratch:
         logs = log_dir or Path(scratch)
         logs.mkdir(parents=True, exist_ok=True)
         with _own(Path(scratch), logs, protocols, properties or {}) as broker:
