@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -38,11 +39,20 @@ def v_step(V: Working, lengths: Working, Q: Working, R: Working, a: float, eta: 
     penalty = (eta / (2 * a)) / (lengths.astype(np.float64) + EPSILON)
     np.minimum(penalty, np.sqrt(np.finfo(V.dtype).max), out=penalty)
     below += V * penalty.astype(V.dtype)[:, None]
-    np.maximum(below, np.finfo(V.dtype).tiny, out=below)
+    np.maximum(below, _floor(Q), out=below)
     np.divide(Q, below, out=below)
     np.sqrt(below, out=below)
     below *= V
     return below
+
+
+def _floor(above: Working) -> Any:
+    """Least denominator by which any entry can be divided without overflow.
+
+    Where a factor is exactly zero (a feature whose first chunk was all zeros, say) its denominator
+    is zero, too, and infinity times zero would be NaN.
+    """
+    return np.finfo(above.dtype).tiny * max(above.max(), above.dtype.type(1.0))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,7 +88,7 @@ def u_step(
     below = (weight.a * fit)[:, None] * (U @ VtV)
     below += U @ ((2 * weight.xi) * (U.T @ U))
     below += (pull + (weight.theta * graph.degrees)[:, None]) * U
-    np.maximum(below, np.finfo(np.float64).tiny, out=below)
+    np.maximum(below, _floor(above), out=below)
     np.divide(above, below, out=below)
     np.sqrt(below, out=below)
     below *= U
