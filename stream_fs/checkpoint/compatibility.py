@@ -70,7 +70,7 @@ def _views(old: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]]) -
             continue
         for key in ("dimension", "transform"):
             was, now = before[name].get(key, _ABSENT), after[name][key]
-            yield from _line(f"view {_shown(name)}: {key}", was, now)
+            yield from _line(f"{key} of view {_shown(name)}", was, now)
     for name in after:
         if name not in before:
             yield f"view {_shown(name)}: not declared → declared"
