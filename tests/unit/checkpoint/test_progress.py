@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import msgpack
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stream_fs.checkpoint.progress import (
+    Progress,
+    SnapshotPlace,
+    decode_progress,
+    digest,
+    encode_progress,
+)
+from stream_fs.errors import CorruptProgress, UnknownProgressVersion
+
+counts = st.integers(0, 2**63 - 1)
+
+
+@st.composite
+def records(draw: st.DrawFn) -> Progress:
+    begin, end = sorted(draw(st.tuples(counts, counts)))
+    return Progress(
+        chunk=draw(counts),
+        from_offset=begin,
+        next_offset=end,
+        snapshot=draw(st.none() | st.builds(SnapshotPlace, counts, st.none() | counts)),
+        digest=draw(st.none() | st.binary().map(digest)),
+        fingerprint=draw(st.text(max_size=20)),
+    )
+
+
+EXAMPLE = Progress(
+    chunk=4,
+    from_offset=10,
+    next_offset=20,
+    snapshot=SnapshotPlace(3, 99),
+    digest=digest(b"ranking"),
+    fingerprint="0123456789abcdef",
+)
+
+
+@given(records())
+def test_what_comes_back_is_what_went_in(progress: Progress) -> None:
+    data = encode_progress(progress)
+    assert decode_progress(data) == progress
+    assert encode_progress(decode_progress(data)) == data
+
+
+def test_a_record_is_small() -> None:
+    assert len(encode_progress(EXAMPLE)) < 200
+
+
+def test_snapshots_take_the_slots_in_turn() -> None:
+    assert [SnapshotPlace(number, None).slot for number in range(4)] == [0, 1, 0, 1]
+
+
+def test_another_version_is_named() -> None:
+    with pytest.raises(UnknownProgressVersion, match="version 2"):
+        decode_progress(msgpack.packb({"v": 2}))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"next": 9},
+        {"chunk": -1},
+        {"chunk": True},
+        {"chunk": 2**63},
+        {"from": 1.0},
+        {"digest": "abc"},
+        {"digest": digest(b"").upper()},
+        {"fingerprint": b""},
+        {"snapshot": {"offset": 1}},
+        {"snapshot": {"number": -1, "offset": 1}},
+        {"snapshot": 3},
+    ],
+    ids=str,
+)
+def test_a_field_out_of_range_is_refused(change: dict[str, object]) -> None:
+    record = {**msgpack.unpackb(encode_progress(EXAMPLE)), **change}
+    with pytest.raises(CorruptProgress):
+        decode_progress(msgpack.packb(record))
