@@ -60,7 +60,7 @@ def test_progress() -> None:
         chunk=4,
         from_offset=10,
         next_offset=20,
-        snapshot=SnapshotPlace(3, None),
+        snapshots=(SnapshotPlace(3, 4, 99),),
         digest="0" * 64,
         fingerprint="00ff",
     )
@@ -70,7 +70,7 @@ def test_progress() -> None:
             "chunk": 4,
             "from": 10,
             "next": 20,
-            "snapshot": {"number": 3, "offset": None},
+            "snapshots": [{"number": 3, "chunk": 4, "offset": 99}],
             "digest": "0" * 64,
             "fingerprint": "00ff",
         }

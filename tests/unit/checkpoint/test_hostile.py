@@ -40,7 +40,7 @@ PROGRESS = encode_progress(
         chunk=4,
         from_offset=10,
         next_offset=20,
-        snapshot=SnapshotPlace(3, 99),
+        snapshots=(SnapshotPlace(3, 4, 99),),
         digest=digest(b"ranking"),
         fingerprint=STATE.params.fingerprint,
     )

@@ -24,7 +24,11 @@ def records(draw: st.DrawFn) -> Progress:
         chunk=draw(counts),
         from_offset=begin,
         next_offset=end,
-        snapshot=draw(st.none() | st.builds(SnapshotPlace, counts, st.none() | counts)),
+        snapshots=draw(
+            st.lists(
+                st.builds(SnapshotPlace, counts, counts, counts), min_size=1, max_size=2
+            ).map(tuple)
+        ),
         digest=draw(st.none() | st.binary().map(digest)),
         fingerprint=draw(st.text(max_size=20)),
     )
@@ -34,7 +38,7 @@ EXAMPLE = Progress(
     chunk=4,
     from_offset=10,
     next_offset=20,
-    snapshot=SnapshotPlace(3, 99),
+    snapshots=(SnapshotPlace(3, 4, 99), SnapshotPlace(2, 3, 66)),
     digest=digest(b"ranking"),
     fingerprint="0123456789abcdef",
 )
@@ -52,7 +56,7 @@ def test_a_record_is_small() -> None:
 
 
 def test_snapshots_take_the_slots_in_turn() -> None:
-    assert [SnapshotPlace(number, None).slot for number in range(4)] == [0, 1, 0, 1]
+    assert [SnapshotPlace(number, 0, 0).slot for number in range(4)] == [0, 1, 0, 1]
 
 
 def test_another_version_is_named() -> None:
@@ -71,9 +75,10 @@ def test_another_version_is_named() -> None:
         {"digest": "abc"},
         {"digest": digest(b"").upper()},
         {"fingerprint": b""},
-        {"snapshot": {"offset": 1}},
-        {"snapshot": {"number": -1, "offset": 1}},
-        {"snapshot": 3},
+        {"snapshots": [{"offset": 1}]},
+        {"snapshots": [{"number": -1, "chunk": 1, "offset": 1}]},
+        {"snapshots": []},
+        {"snapshots": 3},
     ],
     ids=str,
 )
