@@ -111,6 +111,8 @@ class BadRecordRefused(Refusal):
 
 class NoOwnership(Refusal):
     """Another process keeps taking over the same partitions."""
+
+
 class CheckpointError(Refusal):
     """A checkpoint is there, but cannot be continued from."""
 
