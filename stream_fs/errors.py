@@ -15,7 +15,14 @@ StreamFsError
     ├── OffsetGone          the input that the model needs is no longer in the log
     ├── PoisonFlood         too many bad records: the producer is broken
     ├── BadRecordRefused    a bad record under the policy `fail`
-    └── NoOwnership         another process keeps taking the same partitions
+    ├── NoOwnership         another process keeps taking the same partitions
+    └── CheckpointError     a checkpoint that cannot be continued from
+        ├── CorruptSnapshot         torn, incomplete, or not a snapshot at all
+        ├── CorruptProgress         not a progress record
+        ├── UnknownVersion          written in a format that this release does not read
+        │   ├── UnknownSnapshotVersion
+        │   └── UnknownProgressVersion
+        └── ConfigurationChanged    its sums mean something else under the present configuration
 """
 
 from __future__ import annotations
@@ -115,3 +122,56 @@ class BadRecordRefused(Refusal):
 
 class NoOwnership(Refusal):
     """Another process keeps taking over the same partitions."""
+
+
+class CheckpointError(Refusal):
+    """A checkpoint is there, but cannot be continued from."""
+
+
+class CorruptSnapshot(CheckpointError):
+    """A snapshot is torn, incomplete or altered, or the bytes never were one."""
+
+
+class CorruptProgress(CheckpointError):
+    """The bytes are not a progress record."""
+
+
+class UnknownVersion(CheckpointError):
+    """Written in a format that this release does not read.
+
+    ``found`` is the version of the format, ``known`` the one that this release reads.
+    """
+
+    def __init__(self, what: str, found: int, known: int) -> None:
+        """Compose the message from the thing and the versions."""
+        self.found = found
+        self.known = known
+        super().__init__(
+            f"the {what} has format version {found}, this release reads version {known}: "
+            "run the release that wrote it"
+        )
+
+
+class UnknownSnapshotVersion(UnknownVersion):
+    """A snapshot that another release wrote."""
+
+
+class UnknownProgressVersion(UnknownVersion):
+    """A progress record that another release wrote."""
+
+
+class ConfigurationChanged(CheckpointError):
+    """The sums of a snapshot mean something else under the present configuration.
+
+    ``differences`` has one line for each thing that changed, old → new.
+    """
+
+    def __init__(self, differences: Sequence[str]) -> None:
+        """Compose the message from the differences."""
+        self.differences = tuple(differences)
+        lines = "".join(f"\n  {difference}" for difference in self.differences)
+        super().__init__(
+            f"the checkpoint was made with another configuration:{lines}\n"
+            "go back to that configuration, or start the model anew with "
+            "`stream-fs checkpoint reset`"
+        )

@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stream_fs.errors import BadRecordRefused, PoisonFlood
-from stream_fs.pipeline.settings import DeadLetterSettings
+from stream_fs.pipeline.settings import Cut, DeadLetterSettings
 from stream_fs.records import Message
 from stream_fs.selector import Chunk
-from stream_fs.wire.records import Batch, RecordDecoder, to_chunk
+from stream_fs.wire.batch import Batch, to_chunk
+from stream_fs.wire.decoder import RecordDecoder
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,22 +63,13 @@ class _Piece:
 
 
 class Chunker:
-    """Collects messages of one partition, and hands out chunks.
-
-    `max_span` (milliseconds) closes a chunk early: before the record with which its timestamps
-    would spread further than that.
-    """
+    """Collects messages of one partition, from the offset `start` on, and hands out chunks."""
 
     def __init__(
-        self,
-        decoder: RecordDecoder,
-        dead_letters: DeadLetterSettings,
-        start: int,
-        max_span: int | None = None,
+        self, decoder: RecordDecoder, dead_letters: DeadLetterSettings, start: int
     ) -> None:
         self._decoder = decoder
         self._policy = dead_letters
-        self._max_span = max_span
         self._start = start
         self._pieces: deque[_Piece] = deque()
         self._letters: deque[Letter] = deque()
@@ -112,12 +104,14 @@ class Chunker:
             self._judge()
         return batch
 
-    def take(self, size: int, *, spans: bool = True) -> ReadyChunk | None:
-        """The next chunk of `size` good records, or None while there are not enough.
-
-        `spans` False ignores `max_span`: the first chunk is formed by its count alone.
-        """
-        count = self._closing(size) if spans and self._max_span is not None else size
+    def take(self, sequence: int, cut: Cut) -> ReadyChunk | None:
+        """The chunk with this number, counted from 1, or None while it is not complete."""
+        if sequence == 1:
+            count = cut.first
+        elif cut.max_span is None:
+            count = cut.records
+        else:
+            count = self._closing(cut.records, cut.max_span)
         if count > self.good:
             return None
         taken: list[_Piece] = []
@@ -141,14 +135,13 @@ class Chunker:
             letters=tuple(letters),
         )
 
-    def _closing(self, size: int) -> int:
+    def _closing(self, size: int, max_span: int) -> int:
         """How many records the next chunk has: `size`, or fewer where the span closes it."""
-        assert self._max_span is not None
         if not self._pieces:
             return size
         stamps = np.concatenate([piece.timestamps for piece in self._pieces])[: size + 1]
         spread = np.maximum.accumulate(stamps) - np.minimum.accumulate(stamps)
-        beyond = np.flatnonzero(spread > self._max_span)
+        beyond = np.flatnonzero(spread > max_span)
         return min(size, int(beyond[0])) if len(beyond) else size
 
     def _judge(self) -> None:

@@ -117,6 +117,14 @@ class Restored:
 
 
 @dataclass(frozen=True, slots=True)
+class RestoreFailed:
+    """The state could not be read; it is tried again."""
+
+    partition: Partition
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
 class OffsetsDiffer:
     """The group's offset is not the state's; the state decides."""
 
@@ -127,7 +135,7 @@ class OffsetsDiffer:
 
 @dataclass(frozen=True, slots=True)
 class ReplayDiverged:
-    """A replayed ranking is not the one that was published (another CPU or BLAS)."""
+    """A replayed ranking is not the one that was published (another CPU, BLAS or output)."""
 
     partition: Partition
     chunk: int
@@ -143,6 +151,7 @@ Event: TypeAlias = (
     | Fenced
     | PartitionGone
     | Restored
+    | RestoreFailed
     | OffsetsDiffer
     | ReplayDiverged
 )

@@ -302,6 +302,14 @@ class MemoryInput:
         log = self._broker.log(*partition)
         return log.start, log.end
 
+    def known_end(self, partition: Partition) -> int | None:
+        """The offset behind the last message."""
+        return self._broker.log(*partition).end
+
+    def complaint(self) -> str | None:
+        """Memory is always there."""
+        return None
+
     def advise(self, offsets: Mapping[Partition, int]) -> None:
         """Remember for `advised`."""
         for partition, offset in offsets.items():

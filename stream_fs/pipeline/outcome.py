@@ -10,12 +10,21 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from stream_fs.checkpoint import keys, snapshot
-from stream_fs.checkpoint.progress import Progress
-from stream_fs.checkpoint.progress import encode as encode_progress
+from stream_fs.checkpoint import (
+    Progress,
+    Restored,
+    digest,
+    encode,
+    encode_progress,
+    manifest_key,
+    part_key,
+    progress_key,
+)
+from stream_fs.checkpoint.keys import slot
+from stream_fs.errors import CorruptSnapshot
 from stream_fs.pipeline.chunker import ReadyChunk
 from stream_fs.pipeline.ports import Outgoing, Partition
-from stream_fs.pipeline.settings import StreamSettings
+from stream_fs.pipeline.settings import Cut, StreamSettings
 from stream_fs.selector import Ranking, Report, State, rank, update
 from stream_fs.selector.model import counts
 from stream_fs.wire import dead_letters, rankings
@@ -25,12 +34,14 @@ from stream_fs.wire import dead_letters, rankings
 class Model:
     """All that continues from chunk to chunk.
 
-    `next` is the offset behind the last folded record, `chosen` the top of the last ranking.
+    `next` is the offset behind the last folded record, `chosen` the top of the last ranking, `cut`
+    how the stream was cut into the chunks so far.
     """
 
     state: State
     next: int
     chosen: Mapping[str, tuple[int, ...]]
+    cut: Cut
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,7 +60,7 @@ class Outcome:
 
 
 def fold(
-    settings: StreamSettings, partition: Partition, model: Model, ready: ReadyChunk
+    settings: StreamSettings, partition: Partition, model: Model, ready: ReadyChunk, cut: Cut
 ) -> Outcome:
     """Update the model with a chunk, rank, and put into bytes what is to be said of it."""
     state, report = update(model.state, ready.chunk)
@@ -83,12 +94,12 @@ def fold(
     )
     published = Outgoing(settings.rankings_topic, message.key, message.value, message.headers)
     return Outcome(
-        model=Model(state, ready.next, chosen),
+        model=Model(state, ready.next, chosen, cut),
         report=report,
         ranking=ranking,
         records=(published, *letters),
         start=ready.start,
-        digest=rankings.digest(message.value),
+        digest=digest(message.value),
         letters=Counter(letter.reason for letter in ready.letters),
         overlap={name: _overlap(model.chosen.get(name), now) for name, now in chosen.items()},
     )
@@ -104,13 +115,16 @@ def snapshot_records(
 ) -> tuple[tuple[Outgoing, ...], int]:
     """The records of a snapshot, manifest first, and their size in bytes."""
     topic = settings.state_topics[partition.topic]
-    chosen = {name: list(features) for name, features in model.chosen.items()}
-    saved = snapshot.encode(model.state, model.next, {"chosen": chosen})
-    slot = number % 2
+    extra = {
+        "chosen": {name: list(features) for name, features in model.chosen.items()},
+        "cut": list(model.cut),
+    }
+    saved = encode(model.state, model.next, extra)
+    taken = slot(number)
     named = [
-        (keys.manifest(partition.topic, partition.number, slot), saved.manifest),
+        (manifest_key(partition.topic, partition.number, taken), saved.manifest),
         *(
-            (keys.part(partition.topic, partition.number, slot, index), part)
+            (part_key(partition.topic, partition.number, taken, index), part)
             for index, part in enumerate(saved.parts)
         ),
     ]
@@ -118,11 +132,24 @@ def snapshot_records(
     return records, sum(len(value) for _, value in named)
 
 
+def model_of(restored: Restored) -> Model:
+    """The model that a snapshot holds. Raises `CorruptSnapshot` where it was not one of ours."""
+    try:
+        chosen = {
+            str(name): tuple(int(feature) for feature in features)
+            for name, features in restored.extra["chosen"].items()
+        }
+        cut = Cut(*restored.extra["cut"])
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise CorruptSnapshot(f"the snapshot lacks what belongs to it: {error}") from error
+    return Model(restored.state, restored.next_offset, chosen, cut)
+
+
 def progress_record(settings: StreamSettings, partition: Partition, progress: Progress) -> Outgoing:
     """The record that decides where a later owner continues."""
     return Outgoing(
         settings.state_topics[partition.topic],
-        keys.progress(partition.topic, partition.number),
+        progress_key(partition.topic, partition.number),
         encode_progress(progress),
         (),
         partition.number,

@@ -148,6 +148,14 @@ class Input(Protocol):
         """The first offset that is still there, and the one behind the last."""
         ...
 
+    def known_end(self, partition: Partition) -> int | None:
+        """The offset behind the last message, as far as is known without asking."""
+        ...
+
+    def complaint(self) -> str | None:
+        """Why there is no connection; None when there is one."""
+        ...
+
     def advise(self, offsets: Mapping[Partition, int]) -> None:
         """Tell the group how far we are, for lag tools; nothing depends on it. Does not wait."""
         ...

@@ -9,10 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
-from stream_fs.checkpoint import keys, snapshot
-from stream_fs.checkpoint.progress import Pointer, Progress
-from stream_fs.checkpoint.progress import decode as decode_progress
-from stream_fs.checkpoint.snapshot import Restored
+from stream_fs.checkpoint import (
+    Progress,
+    Restored,
+    SnapshotPlace,
+    decode,
+    decode_progress,
+    manifest_key,
+    part_key,
+    progress_key,
+    read_manifest,
+)
 from stream_fs.errors import CorruptSnapshot
 from stream_fs.pipeline.ports import Partition, StateLog
 from stream_fs.selector import Params
@@ -23,7 +30,7 @@ FIRST_WINDOW = 64
 
 def last_progress(log: StateLog, partition: Partition) -> Generator[None, None, Progress | None]:
     """The newest committed progress record; None where there is none, or it was reset."""
-    wanted = keys.progress(partition.topic, partition.number)
+    wanted = progress_key(partition.topic, partition.number)
     first, below = log.start(), log.end()
     width = FIRST_WINDOW
     while first < below:
@@ -41,31 +48,31 @@ def last_progress(log: StateLog, partition: Partition) -> Generator[None, None, 
 
 
 def read_snapshot(
-    log: StateLog, partition: Partition, at: Pointer, params: Params
+    log: StateLog, partition: Partition, at: SnapshotPlace, params: Params
 ) -> Generator[None, None, Restored]:
     """The snapshot that begins at this position. Raises `CorruptSnapshot` where it is not whole."""
     topic, number, slot = partition.topic, partition.number, at.slot
     manifest: bytes | None = None
     parts: list[bytes] = []
-    missing: int | None = None
-    for stored in log.scan(at.position, log.end()):
+    whole = 0
+    for stored in log.scan(at.offset, log.end()):
         if stored is None:
             yield
             continue
         if manifest is None:
-            if stored.key != keys.manifest(topic, number, slot) or stored.value is None:
+            if stored.key != manifest_key(topic, number, slot) or stored.value is None:
                 break
             manifest = stored.value
-            missing = snapshot.part_count(manifest)
-        elif stored.key == keys.part(topic, number, slot, len(parts)) and stored.value is not None:
+            whole = read_manifest(manifest).parts
+        elif stored.key == part_key(topic, number, slot, len(parts)) and stored.value is not None:
             parts.append(stored.value)
-        if missing is not None and len(parts) == missing:
+        if len(parts) == whole:
             break
     if manifest is None:
         raise CorruptSnapshot(
-            f"there is no snapshot at offset {at.position} of the state of {partition}"
+            f"there is no snapshot at offset {at.offset} of the state of {partition}"
         )
-    return snapshot.decode(manifest, parts, params)
+    return decode(manifest, parts, params)
 
 
 def newest_usable(
@@ -76,14 +83,14 @@ def newest_usable(
     Only damage is passed over; another configuration or version is for the operator to decide.
     """
     reasons: list[str] = []
-    for pointer in progress.snapshots:
+    for place in progress.snapshots:
         try:
-            restored = yield from read_snapshot(log, partition, pointer, params)
+            restored = yield from read_snapshot(log, partition, place, params)
         except CorruptSnapshot as error:
             reasons.append(str(error))
         else:
             return restored, "; ".join(reasons) or None
     raise CorruptSnapshot(
         f"no snapshot of {partition} can be used ({'; '.join(reasons)}); to begin anew at an "
-        f"offset of your choice: `stream-fs checkpoint reset --to-offset`"
+        "offset of your choice: `stream-fs checkpoint reset --to-offset`"
     )

@@ -4,13 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from stream_fs.selector import Params
-from stream_fs.wire.records import DeclaredView, Limits
+from stream_fs.wire.declared import DeclaredView, Limits
 
 RecordFormat = Literal["msgpack", "json"]
 Policy = Literal["dead_letter", "skip", "fail"]
+
+
+class Cut(NamedTuple):
+    """How a stream is cut: good records in a chunk, in the first one, and the longest span.
+
+    `max_span` (milliseconds) closes a chunk early: before the record with which its timestamps
+    would spread further than that. The first chunk is formed by its count alone.
+    """
+
+    records: int
+    first: int
+    max_span: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +65,8 @@ class StreamSettings:
     start: Literal["earliest", "latest"] = "earliest"
     """Where a partition begins that has no state yet."""
 
-    def chunk_size(self, sequence: int) -> int:
-        """Good records of the chunk with this number, counted from 1."""
-        if sequence == 1:
-            return max(self.chunk_records, self.params.first_chunk_rows)
-        return self.chunk_records
+    @property
+    def cut(self) -> Cut:
+        """How the stream is cut into chunks."""
+        first = max(self.chunk_records, self.params.first_chunk_rows)
+        return Cut(self.chunk_records, first, self.chunk_max_span)

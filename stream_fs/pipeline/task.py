@@ -13,17 +13,24 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from stream_fs.checkpoint.progress import Pointer, Progress
+from stream_fs.checkpoint import Progress, SnapshotPlace
 from stream_fs.errors import AbortableError, OffsetGone, RetriableError, TransportError
 from stream_fs.pipeline import events
 from stream_fs.pipeline.chunker import Chunker
-from stream_fs.pipeline.outcome import Model, Outcome, fold, progress_record, snapshot_records
+from stream_fs.pipeline.outcome import (
+    Model,
+    Outcome,
+    fold,
+    model_of,
+    progress_record,
+    snapshot_records,
+)
 from stream_fs.pipeline.ports import Input, Outbox, Partition, Transport
 from stream_fs.pipeline.restore import last_progress, newest_usable
-from stream_fs.pipeline.settings import StreamSettings
+from stream_fs.pipeline.settings import Cut, StreamSettings
 from stream_fs.records import Message
 from stream_fs.selector import initial_state
-from stream_fs.wire.records import RecordDecoder
+from stream_fs.wire.decoder import RecordDecoder
 
 Steps = Generator[None, None, None]
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 5.0
@@ -60,6 +67,7 @@ class Task:
         self._model: Model | None = None
         self._chunker: Chunker | None = None
         self._progress: Progress | None = None
+        self._saved_cut: Cut | None = None
         self._work: Steps | None = self._restoring()
         self._phase: events.Phase = "taking_over"
         self._open = False
@@ -86,7 +94,7 @@ class Task:
                 bad=Counter(bad.reason for bad in batch.bad),
                 position=self._chunker.position,
                 waiting=self._chunker.good,
-                size=self._settings.chunk_size(self._model.state.chunk + 1),
+                size=self._cut.first if self._model.state.chunk == 0 else self._cut.records,
             )
         )
 
@@ -124,7 +132,19 @@ class Task:
     # --- taking over ---------------------------------------------------------------------------
 
     def _restoring(self) -> Steps:
+        """Take over and restore, from the beginning again wherever the broker does not answer."""
         began = self._around.clock()
+        pauses = _pauses()
+        while True:
+            try:
+                yield from self._restore(began)
+            except RetriableError as error:
+                self._around.observe(events.RestoreFailed(self.partition, str(error)))
+                yield from self._wait(next(pauses))
+            else:
+                return
+
+    def _restore(self, began: float) -> Steps:
         while not self._outbox.take_over():
             yield
         self._enter("restoring")
@@ -138,8 +158,7 @@ class Task:
                 restored, fallback = yield from newest_usable(
                     log, self.partition, progress, self._settings.params
                 )
-                chosen = {name: tuple(kept) for name, kept in restored.extra["chosen"].items()}
-                model = Model(restored.state, restored.next_offset, chosen)
+                model = model_of(restored)
         finally:
             log.close()
         self._check_input(model.next)
@@ -163,13 +182,13 @@ class Task:
         low, high = self._input.bounds(self.partition)
         origin = f"{self._settings.stream}/{self.partition}"
         state = initial_state(self._settings.params, origin)
-        return Model(state, low if self._settings.start == "earliest" else high, {})
+        start = low if self._settings.start == "earliest" else high
+        return Model(state, start, {}, self._settings.cut)
 
     def _begin(self, model: Model, progress: Progress | None) -> None:
         self._model, self._progress = model, progress
-        self._chunker = Chunker(
-            self._decoder, self._settings.dead_letters, model.next, self._settings.chunk_max_span
-        )
+        self._saved_cut = None if progress is None else model.cut
+        self._chunker = Chunker(self._decoder, self._settings.dead_letters, model.next)
 
     def _check_input(self, offset: int) -> None:
         low, high = self._input.bounds(self.partition)
@@ -194,12 +213,13 @@ class Task:
         if self._chunker is None or self._model is None:
             return None
         sequence = self._model.state.chunk + 1
-        ready = self._chunker.take(self._settings.chunk_size(sequence), spans=sequence > 1)
+        cut = self._cut
+        ready = self._chunker.take(sequence, cut)
         if ready is None:
             return None
         began = self._around.clock()
-        outcome = fold(self._settings, self.partition, self._model, ready)
-        replayed = self._progress is not None and sequence <= self._progress.chunk
+        outcome = fold(self._settings, self.partition, self._model, ready, cut)
+        replayed = self._replaying
         self._around.observe(
             events.ChunkUpdated(
                 self.partition, outcome.report, self._around.clock() - began, replayed
@@ -208,12 +228,29 @@ class Task:
         self._around.step("updated")
         return self._replayed(outcome) if replayed else self._publishing(outcome)
 
+    @property
+    def _replaying(self) -> bool:
+        """Whether the next chunk was published by an earlier life."""
+        return (
+            self._model is not None
+            and self._progress is not None
+            and self._model.state.chunk < self._progress.chunk
+        )
+
+    @property
+    def _cut(self) -> Cut:
+        """How the next chunk is cut: a replayed one as it was then, whatever is configured now."""
+        if self._replaying and self._model is not None:
+            return self._model.cut
+        return self._settings.cut
+
     def _replayed(self, outcome: Outcome) -> Steps:
         """A chunk that an earlier life has published: fold it in, and compare the last one."""
         assert self._progress is not None
         self._model = outcome.model
         if outcome.model.state.chunk == self._progress.chunk:
-            if outcome.digest != self._progress.digest:
+            same = self._progress.fingerprint == self._settings.params.fingerprint
+            if same and outcome.digest != self._progress.digest:
                 self._around.observe(
                     events.ReplayDiverged(self.partition, outcome.model.state.chunk)
                 )
@@ -235,7 +272,7 @@ class Task:
             else:
                 break
         self._around.step("committed")
-        self._model, self._progress = outcome.model, progress
+        self._model, self._progress, self._saved_cut = outcome.model, progress, outcome.model.cut
         self._around.observe(
             events.ChunkCommitted(
                 self.partition,
@@ -264,17 +301,16 @@ class Task:
         self._outbox.begin()
         self._open = True
         self._around.step("begun")
-        chunk = outcome.model.state.chunk
-        pointers = () if self._progress is None else self._progress.snapshots
+        places = () if self._progress is None else self._progress.snapshots
         size = 0
-        if not pointers or chunk - pointers[0].chunk >= self._settings.checkpoint_every:
-            pointers, size = self._send_snapshot(outcome.model, pointers)
+        if self._snapshot_due(outcome.model, places):
+            places, size = self._send_snapshot(outcome.model, places)
             self._around.step("snapshot sent")
         progress = Progress(
-            chunk=chunk,
-            ranking_from=outcome.start,
+            chunk=outcome.model.state.chunk,
+            from_offset=outcome.start,
             next_offset=outcome.model.next,
-            snapshots=pointers,
+            snapshots=places,
             digest=outcome.digest,
             fingerprint=self._settings.params.fingerprint,
         )
@@ -284,14 +320,23 @@ class Task:
         self._around.step("records sent")
         return progress, size
 
+    def _snapshot_due(self, model: Model, places: tuple[SnapshotPlace, ...]) -> bool:
+        """At the first chunk, every so many chunks, and where chunks begin to be cut otherwise.
+
+        The latter because a replay cuts as its snapshot says.
+        """
+        if not places or model.cut != self._saved_cut:
+            return True
+        return model.state.chunk - places[0].chunk >= self._settings.checkpoint_every
+
     def _send_snapshot(
-        self, model: Model, earlier: tuple[Pointer, ...]
-    ) -> tuple[tuple[Pointer, ...], int]:
-        """Send a snapshot; the pointers to it and to the one before, and its size."""
+        self, model: Model, earlier: tuple[SnapshotPlace, ...]
+    ) -> tuple[tuple[SnapshotPlace, ...], int]:
+        """Send a snapshot; where it and the one before it lie, and its size in bytes."""
         number = earlier[0].number + 1 if earlier else 0
         records, size = snapshot_records(self._settings, self.partition, model, number)
-        position = self._outbox.send(records)[0]
-        return (Pointer(number, model.state.chunk, position), *earlier[:1]), size
+        offset = self._outbox.send(records)[0]
+        return (SnapshotPlace(number, model.state.chunk, offset), *earlier[:1]), size
 
     def _committing(self) -> Steps:
         """End the transaction; where it is open how that went, ask again until it is known."""
@@ -323,7 +368,10 @@ class Task:
         if self._phase != "publishing":
             self._enter("publishing")
             self._input.pause(self.partition)
-        until = self._around.clock() + pause
+        yield from self._wait(pause)
+
+    def _wait(self, seconds: float) -> Steps:
+        until = self._around.clock() + seconds
         while self._around.clock() < until:
             yield
 
@@ -335,8 +383,8 @@ class Task:
         try:
             self._outbox.begin()
             self._open = True
-            pointers, size = self._send_snapshot(model, progress.snapshots)
-            newer = replace(progress, snapshots=pointers)
+            places, size = self._send_snapshot(model, progress.snapshots)
+            newer = replace(progress, snapshots=places)
             self._outbox.send([progress_record(self._settings, self.partition, newer)])
             self._outbox.commit()
         except TransportError as error:

@@ -55,11 +55,21 @@ class Worker:
 
     @property
     def ready(self) -> bool:
-        """Whether every assigned partition is restored; without any there is nothing to wait for."""
+        """Whether every assigned partition is restored; with none there is nothing to wait for."""
         return all(
             partition in self._tasks and self._tasks[partition].phase in ("running", "replaying")
             for partition in self._assigned
         )
+
+    @property
+    def complaint(self) -> str | None:
+        """Why there is no connection; None when there is one."""
+        return self._input.complaint()
+
+    def ends(self) -> dict[Partition, int]:
+        """Where the logs of the restored partitions end, as far as is known without asking."""
+        known = {partition: self._input.known_end(partition) for partition in self._tasks}
+        return {partition: end for partition, end in known.items() if end is not None}
 
     def turn(self) -> None:
         """Poll once, hand out the messages, and let every task take a step."""

@@ -1,0 +1,71 @@
+"""One broker for all integration tests, and topics of its own for each."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, Producer
+
+from stream_fs.broker import Broker, running_broker
+from tests.integration.sharing import shared_broker
+from tests.integration.topics import PATIENCE_SECONDS, Topics
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if report.failed and isinstance(item, pytest.Function):
+        brokers = {k: v for k, v in item.funcargs.items() if isinstance(v, Broker)}
+        for name, broker in brokers.items():
+            report.sections.append((f"end of the log of {name}", broker.log_tail()))
+    return report
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterator[Broker]:
+    """The broker that all tests share: it must not be stopped."""
+    base = tmp_path_factory.getbasetemp()
+    # Every worker of pytest-xdist has a folder of its own in that of the run.
+    directory = (base if worker_id == "master" else base.parent) / "broker"
+    with shared_broker(directory, lambda: warm_broker(directory)) as broker:
+        yield broker
+
+
+@contextmanager
+def warm_broker(log_dir: Path) -> Iterator[Broker]:
+    with running_broker(log_dir=log_dir) as broker:
+        warm_up(broker)
+        yield broker
+
+
+@pytest.fixture
+def topics(broker: Broker) -> Iterator[Topics]:
+    """Topics of this test's own, and an admin client."""
+    topics = Topics(broker.bootstrap)
+    yield topics
+    topics.remove()
+
+
+def warm_up(broker: Broker) -> None:
+    """Let the broker make its internal topics now: the first group and transaction take seconds."""
+    topics = Topics(broker.bootstrap)
+    topic = topics.create("warm-up")
+    address = {"bootstrap.servers": broker.bootstrap}
+    producer = Producer({**address, "transactional.id": topics.unique("warm-up")})
+    producer.init_transactions(PATIENCE_SECONDS)
+    producer.begin_transaction()
+    producer.produce(topic, b"warm")
+    producer.commit_transaction(PATIENCE_SECONDS)
+    group = {"group.id": topics.unique("warm-up"), "auto.offset.reset": "earliest"}
+    consumer = Consumer({**address, **group})
+    consumer.subscribe([topic])
+    message = consumer.poll(PATIENCE_SECONDS)
+    consumer.close()
+    topics.remove()
+    assert message is not None
+    assert message.value() == b"warm"
