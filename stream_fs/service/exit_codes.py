@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import Self
 
 from stream_fs.errors import (
     CheckpointError,
@@ -15,20 +16,23 @@ from stream_fs.errors import (
 
 
 class ExitCode(IntEnum):
-    """Exit codes of `stream-fs`; the text under each is its meaning."""
+    """Exit codes of `stream-fs`, each with its meaning."""
 
-    OK = 0
-    """Done, or ended in order."""
-    PROBLEM = 1
-    """A check found something, or something failed that has no code of its own."""
-    CONFIGURATION = 2
-    """The command line or the configuration is wrong; trying again will not help."""
-    REFUSED = 3
-    """Going on would lose or falsify something; the message names the ways out."""
-    BROKER = 4
-    """The broker cannot be reached, or does not let us; trying again may help."""
-    WATCHDOG = 70
-    """A client call hung, and the process ended itself; start it again."""
+    meaning: str
+
+    def __new__(cls, code: int, meaning: str) -> Self:
+        """A number that carries its meaning."""
+        member = int.__new__(cls, code)
+        member._value_ = code
+        member.meaning = meaning
+        return member
+
+    OK = 0, "done, or ended in order"
+    PROBLEM = 1, "a check found something, or something failed that has no code of its own"
+    CONFIGURATION = 2, "the command line or the configuration is wrong; it will be wrong again"
+    REFUSED = 3, "going on would lose or falsify something; the message names the ways out"
+    BROKER = 4, "the broker cannot be reached, or does not let us; trying again may help"
+    WATCHDOG = 70, "a client call hung, and the process ended itself; start it again"
 
 
 def exit_code(error: BaseException) -> ExitCode:

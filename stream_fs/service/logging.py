@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from typing import Any, Literal, TextIO
 
-from stream_fs.service.configuration.secrets import REDACTED
+from stream_fs.service.configuration.secrets import redacted
 
 ROOT = "stream_fs"
 """Name of the logger that all others of this package are below."""
@@ -49,8 +49,7 @@ class _Line(logging.Formatter):
         super().__init__()
         self._line = line
         self._stream = stream
-        # Longer ones first: one secret may be the beginning of another.
-        self._secrets = sorted((s for s in secrets if s), key=len, reverse=True)
+        self._secrets = secrets
 
     def format(self, record: logging.LogRecord) -> str:
         fields: dict[str, Any] = {
@@ -70,11 +69,7 @@ class _Line(logging.Formatter):
         """The value without secrets; in texts only, numbers are none."""
         if isinstance(value, Mapping):
             return {str(self._clean(name)): self._clean(inner) for name, inner in value.items()}
-        if not isinstance(value, str):
-            return value
-        for secret in self._secrets:
-            value = value.replace(secret, REDACTED)
-        return value
+        return redacted(value, self._secrets) if isinstance(value, str) else value
 
 
 def _utc(seconds: float) -> str:

@@ -46,6 +46,8 @@ class MetricsObserver:
                 self._gone(event.partition)
             case events.Restored():
                 self._restored(event)
+            case events.RestoreFailed():
+                self._metrics.restore_failures.labels(*self._of(event.partition)).inc()
             case events.ReplayDiverged():
                 self._metrics.replay_divergences.labels(*self._of(event.partition)).inc()
             case events.OffsetsDiffer():

@@ -127,9 +127,13 @@ class Metrics:
             "Time to take a partition over, replay not included.",
             _LONG,
         )
+        self.restore_failures = self._counter(
+            "stream_fs_restore_failures_total",
+            "Attempts to read the state of a partition that failed; each is made again.",
+        )
         self.replay_divergences = self._counter(
             "stream_fs_replay_divergences_total",
-            "Replayed rankings that differ from the published ones (another CPU or BLAS).",
+            "Replayed rankings that differ from the published ones (another CPU, BLAS or output).",
         )
 
     def forget(self, stream: str, topic: str, partition: int) -> None:

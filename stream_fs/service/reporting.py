@@ -44,6 +44,9 @@ def log_event(event: events.Event) -> None:
             _say(logging.INFO, "partition given up", event.partition)
         case events.Restored():
             _restored(event)
+        case events.RestoreFailed():
+            text = "the state could not be read; trying again"
+            _say(logging.WARNING, text, event.partition, more={"error": event.error})
         case events.OffsetsDiffer():
             _say(
                 logging.WARNING,

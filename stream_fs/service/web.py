@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Self, TypeAlias
 
 from stream_fs.errors import InvalidConfiguration
 
@@ -44,7 +44,7 @@ Page: TypeAlias = Callable[[], Answer]
 
 
 class WebServer:
-    """Serves pages from threads of its own, from `start` to `close`."""
+    """Serves pages from threads of its own, within `with` or from `start` to `close`."""
 
     def __init__(
         self,
@@ -67,9 +67,21 @@ class WebServer:
         )
 
     @property
+    def host(self) -> str:
+        """The address that it listens on."""
+        return str(self._server.server_address[0])
+
+    @property
     def port(self) -> int:
         """The port that it listens on."""
         return int(self._server.server_address[1])
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def start(self) -> None:
         """Begin to answer."""

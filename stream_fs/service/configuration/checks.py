@@ -26,6 +26,8 @@ def all_problems(found: Found) -> list[Problem]:
     checks: tuple[tuple[Callable[..., Iterator[Problem]], tuple[str, ...]], ...] = (
         (_views, ("views",)),
         (_view_limit, ("views", "limits")),
+        (_record_size, ("limits", "kafka")),
+        (_patience, ("service", "kafka")),
         (_topics, ("stream", "output", "dead_letters", "state")),
         (_kafka, ("kafka",)),
     )
@@ -68,6 +70,26 @@ def _view_limit(
         yield Problem(
             ("limits", "views"),
             f"should be at least {len(views)}, the views declared, got {limits.views}",
+        )
+
+
+def _record_size(limits: sections.Limits, kafka: sections.Kafka) -> Iterator[Problem]:
+    """A record that is taken must also fit through the clients, as a dead letter at the latest."""
+    if limits.record_bytes > kafka.largest_message:
+        yield Problem(
+            ("limits", "record_bytes"),
+            f"should be at most kafka.largest_message ({kafka.largest_message}), "
+            f"got {limits.record_bytes}",
+        )
+
+
+def _patience(service: sections.Service, kafka: sections.Kafka) -> Iterator[Problem]:
+    """A call that may take its time must not look hung."""
+    if service.watchdog_seconds <= kafka.transaction_timeout:
+        yield Problem(
+            ("service", "watchdog_seconds"),
+            f"should be above kafka.transaction_timeout ({kafka.transaction_timeout:g}), "
+            f"got {service.watchdog_seconds:g}",
         )
 
 

@@ -13,7 +13,7 @@ from stream_fs.service.configuration import sections
 from stream_fs.service.configuration.secrets import Secret
 from stream_fs.service.configuration.sections import Section
 from stream_fs.service.configuration.values import as_tuple
-from stream_fs.wire.records import DeclaredView, Limits
+from stream_fs.wire.declared import DeclaredView, Limits
 
 _REBALANCE: Final = {
     "eager": Rebalance.EAGER,
@@ -102,6 +102,7 @@ def client_settings(kafka: sections.Kafka) -> ClientSettings:
         group=kafka.group,
         rebalance=_REBALANCE[kafka.protocol],
         transaction_timeout=kafka.transaction_timeout,
+        largest_message=kafka.largest_message,
         properties={
             name: value.reveal() if isinstance(value, Secret) else value
             for name, value in kafka.properties.items()

@@ -18,6 +18,7 @@ from stream_fs.service.configuration.configuration import Configuration
 from stream_fs.service.configuration.problems import Problem, lines, problems_of, unknown
 from stream_fs.service.configuration.secrets import Place
 from stream_fs.service.configuration.sections import DeclaredView
+from stream_fs.service.configuration.sizes import ranking_problem
 from stream_fs.service.configuration.values import StreamName
 
 STREAM_NAME: TypeAdapter[str] = TypeAdapter(StreamName)
@@ -40,7 +41,10 @@ def load(path: Path, environ: Mapping[str, str], flags: Iterable[str] = ()) -> C
     problems += checks.all_problems(found)
     if problems:
         raise InvalidConfiguration(lines(problems, origins))
-    return Configuration.model_construct(**found)
+    configuration = Configuration.model_construct(**found)
+    if (too_large := ranking_problem(configuration)) is not None:
+        raise InvalidConfiguration([too_large])
+    return configuration
 
 
 def _read(plain: Mapping[str, Any], place: Place) -> tuple[dict[str, Any], list[Problem]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,10 +10,11 @@ from typing import Any, TypeAlias
 
 from pydantic import ValidationError
 
+from stream_fs.service.configuration import toml
+
 Path: TypeAlias = tuple[str | int, ...]
 """Where a value is: section, key, and so on; numbers count the tables of an array."""
 
-_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _LONGEST = 80
 # Some of these are secrets, and not all of them can be told by their names.
 _NEVER_SHOWN = ("kafka", "properties")
@@ -35,8 +35,7 @@ def key(path: Path) -> str:
         if isinstance(part, int):
             text += f"[{part}]"
         else:
-            bare = part if _BARE_KEY.fullmatch(part) else json.dumps(part, ensure_ascii=False)
-            text += f".{bare}" if text else bare
+            text += f".{toml.key(part)}" if text else toml.key(part)
     return text
 
 

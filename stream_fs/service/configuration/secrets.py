@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -56,6 +56,14 @@ class Place:
             raise ValueError(f"file {path} is not UTF-8 text") from None
         except OSError as error:
             raise ValueError(f"file {path} cannot be read: {error.strerror}") from None
+
+
+def redacted(text: str, secrets: Collection[str]) -> str:
+    """The text without any of the secrets."""
+    # Longer ones first: one secret may be the beginning of another.
+    for secret in sorted(filter(None, secrets), key=len, reverse=True):
+        text = text.replace(secret, REDACTED)
+    return text
 
 
 def is_secret(property_name: str) -> bool:

@@ -136,7 +136,7 @@ class State(Section):
 class Limits(Section):
     """What a record may at most have; larger ones are bad records."""
 
-    record_bytes: Count = 1 << 20
+    record_bytes: Count = 1_000_000
     """Bytes of a record."""
     views: Count = 256
     """Views in a record."""
@@ -153,6 +153,8 @@ class Kafka(Section):
     """How partitions are shared: eager, cooperative, or consumer (KIP-848, Kafka 4.0 or newer)."""
     transaction_timeout: Seconds = 60.0
     """Seconds after which the broker voids an open transaction."""
+    largest_message: Count = 1_000_000
+    """Bytes of the largest record or ranking that the topics allow."""
     properties: Properties = {}
     """Any librdkafka property; a secret as {env = "NAME"} or {file = "path"}."""
 
@@ -166,6 +168,8 @@ class Service(Section):
     """Their port; 0 takes any that is free."""
     grace_seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 20.0
     """Seconds that an orderly end may take."""
+    watchdog_seconds: Seconds = 120.0
+    """Seconds without progress after which the process ends itself; above every time limit."""
 
 
 class Log(Section):

@@ -69,6 +69,7 @@ def one_of_each(partition: Partition = HERE) -> list[events.Event]:
     """A life that has every kind of event, and ends before the partition goes."""
     return [
         events.PhaseChanged(partition, "restoring"),
+        events.RestoreFailed(partition, "timed out"),
         restored(partition),
         restored(partition, chunk=0),
         restored(partition, fallback="torn"),

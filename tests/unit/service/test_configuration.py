@@ -78,6 +78,7 @@ bootstrap = "one:1,two:2"
 group = "group"
 protocol = "consumer"
 transaction_timeout = 15
+largest_message = 2000
 properties = { "client.rack" = "r", "check.crcs" = true }
 """
     configuration = loaded(tmp_path, text)
@@ -104,7 +105,7 @@ properties = { "client.rack" = "r", "check.crcs" = true }
     kafka = configuration.kafka_settings()
     assert (kafka.bootstrap, kafka.group) == ("one:1,two:2", "group")
     assert kafka.rebalance is Rebalance.CONSUMER
-    assert kafka.transaction_timeout == 15
+    assert (kafka.transaction_timeout, kafka.largest_message) == (15, 2000)
     assert kafka.properties == {"client.rack": "r", "check.crcs": True}
 
 
@@ -344,6 +345,21 @@ def test_a_mistake_outside_of_the_file_names_its_origin(
             "service",
             "grace_seconds = -1",
             "service.grace_seconds: should be greater than or equal to 0, got -1",
+        ),
+        (
+            "service",
+            "watchdog_seconds = 60",
+            "service.watchdog_seconds: should be above kafka.transaction_timeout (60), got 60",
+        ),
+        (
+            "limits",
+            "record_bytes = 1000001",
+            "limits.record_bytes: should be at most kafka.largest_message (1000000), got 1000001",
+        ),
+        (
+            "kafka.properties",
+            '"message.max.bytes" = 5',
+            'kafka.properties."message.max.bytes": message.max.bytes cannot be set: ',
         ),
         ("log", 'format = "xml"', "log.format: should be 'text' or 'json', got 'xml'"),
         ("logs", 'level = "info"', "logs: is not a known key; did you mean log?"),

@@ -45,10 +45,8 @@ def service() -> Service:
 @pytest.fixture
 def server(service: Service) -> Iterator[WebServer]:
     there = pages(service.registry, service.alive, service.ready)
-    server = WebServer("127.0.0.1", 0, there, most_seconds=0.5, most_connections=2)
-    server.start()
-    yield server
-    server.close()
+    with WebServer("127.0.0.1", 0, there, most_seconds=0.5, most_connections=2) as server:
+        yield server
 
 
 def ask(server: WebServer, path: str, method: str = "GET") -> tuple[int, dict[str, str], str]:
@@ -214,6 +212,7 @@ def test_the_port_is_free_after_the_end(service: Service) -> None:
     first = WebServer("127.0.0.1", 0, pages(service.registry, service.alive, service.ready))
     first.start()
     port = first.port
+    assert (first.host, port > 0) == ("127.0.0.1", True)
     first.close()
     second = WebServer("127.0.0.1", port, {})
     second.close()

@@ -109,6 +109,7 @@ def test_times_are_utc() -> None:
         (restored(), "info"),
         (restored(chunk=0), "info"),
         (restored(fallback="torn"), "warning"),
+        (events.RestoreFailed(HERE, "timed out"), "warning"),
         (updated(), "debug"),
         (updated(replayed=True), "debug"),
         (committed(), "info"),

@@ -123,6 +123,7 @@ def test_values_after_a_life_with_every_event(watched: Watched) -> None:
         assert value("stream_fs_restores_total", outcome=outcome) == 1
     assert value("stream_fs_restore_seconds_count") == 3
     assert value("stream_fs_restore_seconds_sum") == 1.5
+    assert value("stream_fs_restore_failures_total") == 1
     assert value("stream_fs_replay_divergences_total") == 1
 
 
