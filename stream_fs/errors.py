@@ -4,7 +4,8 @@ StreamFsError
 ├── InvalidParameter    a parameter or view declaration that cannot be used (also a ValueError)
 ├── InvalidChunk        rows that the selector cannot take (also a ValueError)
 ├── NotFitted           asked for a result before the first chunk was complete
-└── IncompatibleState   a saved or merged state that does not belong here (also a ValueError)
+├── IncompatibleState   a saved or merged state that does not belong here (also a ValueError)
+└── InvalidMessage      a ranking that cannot be written or read (also a ValueError)
 """
 
 from __future__ import annotations
@@ -52,3 +53,7 @@ class NotFitted(StreamFsError):
 
 class IncompatibleState(StreamFsError, ValueError):
     """A state that was made with other views or parameters, or a file that is not one of ours."""
+
+
+class InvalidMessage(StreamFsError, ValueError):
+    """A ranking with numbers that are not finite, or a message that is no ranking we can read."""
