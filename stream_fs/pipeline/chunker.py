@@ -161,8 +161,8 @@ class Chunker:
             raise PoisonFlood(
                 f"{self.bad} of the {seen} records since offset {self._start} of "
                 f"{first.message.topic}/{first.message.partition} are bad "
-                f"(the last, at offset {last.message.offset}: {last.bad.reason}: {last.bad.detail}); the "
-                "producer seems to be broken. Once it is mended, either move past the bad records "
+                f"(the last, at offset {last.message.offset}: {last.bad.reason}: {last.bad.detail}). "
+                "The producer seems to be broken; once it is mended, either move past the bad records "
                 "with `stream-fs checkpoint reset --to-offset`, or let them go with "
                 "dead_letters.policy = 'skip', or raise dead_letters.max_ratio"
             )

@@ -21,6 +21,7 @@ from stream_fs.checkpoint import (
     progress_key,
 )
 from stream_fs.checkpoint.keys import slot
+from stream_fs.checkpoint.plain import Plain
 from stream_fs.errors import CorruptSnapshot
 from stream_fs.pipeline.chunker import ReadyChunk
 from stream_fs.pipeline.ports import Outgoing, Partition
@@ -93,9 +94,7 @@ def fold(
         start=ready.start,
         digest=digest(published.value or b""),
         letters=Counter(letter.bad.reason for letter in ready.letters),
-        overlap={
-            name: change.overlap for name, change in (message.selection or {}).items()
-        },
+        overlap={name: change.overlap for name, change in (message.selection or {}).items()},
     )
 
 
@@ -108,7 +107,7 @@ def snapshot_records(
 ) -> tuple[tuple[Outgoing, ...], int]:
     """The records of a snapshot, manifest first, and their size in bytes."""
     topic = settings.state_topics[partition.topic]
-    extra = {
+    extra: dict[str, Plain] = {
         "chosen": {name: list(features) for name, features in (model.chosen or {}).items()},
         "cut": list(model.cut),
     }
