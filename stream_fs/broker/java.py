@@ -1,0 +1,112 @@
+"""Apache Kafka as a process of this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from stream_fs.broker import log
+from stream_fs.broker.errors import BrokerUnavailable
+from stream_fs.broker.guarded import GuardedCommand
+from stream_fs.broker.interface import PLAINTEXT, Broker
+from stream_fs.broker.ports import free_ports
+from stream_fs.broker.properties import CLUSTER_ID, CONTROLLER, Node, render, server_properties
+from stream_fs.broker.readiness import STARTED, await_start
+from stream_fs.broker.toolchain import Toolchain
+
+_HOST: Final = "127.0.0.1"
+_LOGGING: Final = """\
+status = warn
+appender.console.type = Console
+appender.console.name = console
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %d{ISO8601} %p %c{1}: %m%n
+rootLogger.level = warn
+rootLogger.appenderRef.console.ref = console
+logger.server.name = kafka.server.KafkaRaftServer
+logger.server.level = info
+"""
+
+
+class JavaBroker(Broker):
+    """One Kafka node under a guard; its data in ``scratch``, which the caller removes."""
+
+    def __init__(
+        self,
+        tools: Toolchain,
+        *,
+        scratch: Path,
+        log_dir: Path,
+        protocols: Mapping[str, str],
+        properties: Mapping[str, str],
+    ) -> None:
+        """Choose the ports and write the configuration; nothing runs yet."""
+        ports = dict(zip([*protocols, CONTROLLER], free_ports(len(protocols) + 1), strict=True))
+        self._data = scratch / "data"
+        self._node = Node(id=1, host=_HOST, bind=_HOST, ports=ports, data=str(self._data))
+        self._tools = tools
+        self._scratch = scratch
+        self._log = log_dir / f"broker-{ports[PLAINTEXT]}.log"
+        self._process: GuardedCommand | None = None
+        self._server = scratch / "server.properties"
+        self._logging = scratch / "log4j2.properties"
+        generated = server_properties(self._node, [self._node], protocols, properties)
+        self._server.write_text(render(generated), encoding="utf-8")
+        self._logging.write_text(_LOGGING, encoding="utf-8")
+
+    def address(self, listener: str) -> str:
+        """``host:port`` of a listener by its name."""
+        return self._node.address(listener)
+
+    def start(self) -> None:
+        """Format the storage the first time, run the server, wait until it answers."""
+        if self._running():
+            return
+        if not self._data.exists():
+            self._format()
+        announced = log.read(self._log).count(STARTED)
+        self._process = self._java("kafka.Kafka", str(self._server))
+        try:
+            await_start(
+                self.bootstrap,
+                announced=lambda: log.read(self._log).count(STARTED) > announced,
+                running=self._running,
+            )
+        except BrokerUnavailable as reason:
+            self.kill()
+            raise self._with_log(reason) from None
+
+    def stop(self) -> None:
+        """Let Kafka close its logs and leave."""
+        if self._process is not None:
+            self._process.stop()
+
+    def kill(self) -> None:
+        """End the process with SIGKILL."""
+        if self._process is not None:
+            self._process.kill()
+
+    def log_tail(self, lines: int = 40) -> str:
+        """The last lines that Kafka printed."""
+        return log.tail(self._log, lines)
+
+    def _running(self) -> bool:
+        return self._process is not None and self._process.running()
+
+    def _format(self) -> None:
+        arguments = ["format", "-t", CLUSTER_ID, "-c", str(self._server), "--standalone"]
+        status = self._java("kafka.tools.StorageTool", *arguments).wait()
+        if status != 0:
+            reason = BrokerUnavailable(f"the storage could not be formatted (status {status})")
+            raise self._with_log(reason)
+
+    def _java(self, main_class: str, *arguments: str) -> GuardedCommand:
+        assert self._tools.java is not None
+        jars = self._tools.fetch()
+        options = ["-Xmx512m", f"-Dlog4j2.configurationFile={self._logging}", "-cp", f"{jars}/*"]
+        command = [self._tools.java, *options, main_class, *arguments]
+        return GuardedCommand(command, output=self._log, scratch=self._scratch)
+
+    def _with_log(self, reason: BrokerUnavailable) -> BrokerUnavailable:
+        return BrokerUnavailable(f"{reason}; the end of {self._log.name}:\n{self.log_tail()}")

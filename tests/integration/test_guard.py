@@ -1,0 +1,81 @@
+"""A guarded command ends with the process that asked for it, however that one ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from stream_fs.broker.guarded import GuardedCommand
+from tests.integration.processes import mentioning, wait_until
+
+PARENT = """
+import os, sys, time
+from pathlib import Path
+from stream_fs.broker.guarded import GuardedCommand
+
+scratch = Path(sys.argv[1])
+sleeper = [sys.executable, "-c", "import time; time.sleep(1000)", str(scratch)]
+command = GuardedCommand(sleeper, output=scratch / "log", scratch=scratch)
+if os.fork() == 0:  # a process that inherits the line to the guard, and stays
+    time.sleep(1000)
+time.sleep(1000)
+"""
+
+
+def sleepers(scratch: Path) -> set[int]:
+    """The guard and its command, without the process that asked."""
+    return {pid for pid, command in mentioning(str(scratch)).items() if "fork" not in command}
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_nothing_is_left_when_the_parent_dies(tmp_path: Path, how: signal.Signals) -> None:
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    command = [sys.executable, "-c", PARENT, str(scratch)]
+    with subprocess.Popen(
+        command, start_new_session=True, stderr=subprocess.DEVNULL, cwd=Path(__file__).parents[2]
+    ) as parent:
+        try:
+            wait_until(lambda: len(sleepers(scratch)) == 2, "the guard and its command run")
+            parent.send_signal(how)
+            parent.wait()
+            wait_until(lambda: not sleepers(scratch), "the guard and its command are gone")
+            wait_until(lambda: not scratch.exists(), "the scratch directory is gone")
+        finally:
+            os.killpg(parent.pid, signal.SIGKILL)  # the forked process
+
+
+def test_the_command_dies_with_its_guard(tmp_path: Path) -> None:
+    sleeper = [sys.executable, "-c", "import time; time.sleep(1000)", str(tmp_path)]
+    command = GuardedCommand(sleeper, output=tmp_path / "log", scratch=tmp_path)
+    wait_until(lambda: len(mentioning(str(tmp_path))) == 2, "the guard and its command run")
+    guard = next(pid for pid, line in mentioning(str(tmp_path)).items() if "guard.py" in line)
+    os.kill(guard, signal.SIGKILL)
+    assert command.wait() == -signal.SIGKILL
+    wait_until(lambda: not mentioning(str(tmp_path)), "the command is gone")
+
+
+def test_stop_lets_the_command_end_in_order_and_kill_does_not(tmp_path: Path) -> None:
+    ready = tmp_path / "ready"
+    polite = (
+        "import pathlib, signal, sys, time;"
+        "signal.signal(signal.SIGTERM, lambda *_: sys.exit(7));"
+        f"pathlib.Path({str(ready)!r}).touch(); time.sleep(1000)"
+    )
+    statuses = []
+    for end in (GuardedCommand.stop, GuardedCommand.kill):
+        ready.unlink(missing_ok=True)
+        command = GuardedCommand(
+            [sys.executable, "-c", polite], output=tmp_path / "log", scratch=tmp_path
+        )
+        wait_until(ready.exists, "the command runs")
+        end(command)
+        assert not command.running()
+        statuses.append(command.wait())
+    assert statuses == [7, 128 + signal.SIGKILL]
+    assert tmp_path.exists()

@@ -1,0 +1,83 @@
+"""Topics of a test's own on a broker that it shares with others."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Mapping
+
+from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+PATIENCE_SECONDS = 60.0
+"""When to give up; far more than anything takes, also on a busy machine."""
+
+
+class Topics:
+    """Makes topics with names that nobody else uses, and removes them in the end."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self.bootstrap = bootstrap
+        self.admin = AdminClient({"bootstrap.servers": bootstrap})
+        self._created: list[str] = []
+
+    def unique(self, purpose: str) -> str:
+        """A name for a topic, a group or a transactional id."""
+        return f"{purpose}-{uuid.uuid4().hex[:12]}"
+
+    def create(
+        self,
+        purpose: str = "topic",
+        *,
+        partitions: int = 1,
+        config: Mapping[str, str] | None = None,
+    ) -> str:
+        """A new topic, which clients can use when this returns."""
+        name = self.unique(purpose)
+        topic = NewTopic(name, num_partitions=partitions, config=dict(config or {}))
+        self.admin.create_topics([topic])[name].result(PATIENCE_SECONDS)
+        self._created.append(name)
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while not self._has_leaders(name, partitions):
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"topic {name} has no leaders")
+            time.sleep(0.05)
+        return name
+
+    def read(self, topic: str, count: int, *, partition: int = 0) -> list[bytes | None]:
+        """The values of the first ``count`` records; those of transactions only when committed."""
+        consumer = Consumer(
+            {
+                "bootstrap.servers": self.bootstrap,
+                "group.id": self.unique("reader"),
+                "isolation.level": "read_committed",
+                "enable.auto.commit": False,
+            }
+        )
+        values: list[bytes | None] = []
+        try:
+            consumer.assign([TopicPartition(topic, partition, 0)])
+            deadline = time.monotonic() + PATIENCE_SECONDS
+            while len(values) < count:
+                if time.monotonic() > deadline:
+                    raise TimeoutError(f"{topic} gave {len(values)} of {count} records: {values}")
+                for message in consumer.consume(count - len(values), timeout=0.2):
+                    if (error := message.error()) is not None:
+                        raise KafkaException(error)
+                    values.append(message.value())
+        finally:
+            consumer.close()
+        return values
+
+    def remove(self) -> None:
+        """Delete what was created."""
+        if self._created:
+            for deleted in self.admin.delete_topics(self._created).values():
+                deleted.result(PATIENCE_SECONDS)
+            self._created.clear()
+
+    def _has_leaders(self, name: str, partitions: int) -> bool:
+        found = self.admin.list_topics(name, timeout=PATIENCE_SECONDS).topics[name]
+        leaders = [partition.leader for partition in found.partitions.values()]
+        return found.error is None and len(leaders) == partitions and min(leaders) >= 0
