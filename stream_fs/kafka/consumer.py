@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, cast
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import OFFSET_END, Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka import Message as Received
 
 from stream_fs.errors import FatalError, OffsetGone
@@ -81,9 +81,8 @@ class KafkaInput:
         where = TopicPartition(partition.topic, partition.number, offset)
         with translated(f"resuming {partition} at {offset}", self.trouble):
             try:
-                # Twice: the first so that nothing is fetched from elsewhere, the second because a
-                # seek wakes up the fetching thread, which sleeps up to a second after a pause.
-                self._consumer.seek(where)
+                # In this order: a seek wakes up the fetching thread, which sleeps up to a second
+                # after a pause, and voids what was fetched from elsewhere in between.
                 self._consumer.resume([where])
                 self._consumer.seek(where)
             except KafkaException as exception:
@@ -156,8 +155,9 @@ class KafkaInput:
         self.trouble.clear()
 
     def _on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        # Any explicit offset: without one the client would look for a committed one.
-        places = [TopicPartition(p.topic, p.partition, 0) for p in partitions]
+        # At its end a partition is always readable. A fetch may go out before the pause, and if it
+        # fails (at 0, when retention has deleted that), the client refuses to seek ever after.
+        places = [TopicPartition(p.topic, p.partition, OFFSET_END) for p in partitions]
         if self._incremental:
             consumer.incremental_assign(places)
         else:

@@ -57,6 +57,7 @@ _PERMANENT: Final = {
     KafkaError.UNKNOWN_TOPIC_OR_PART: _MISSING,
     KafkaError._UNKNOWN_TOPIC: _MISSING,
     KafkaError._UNKNOWN_PARTITION: _MISSING,
+    KafkaError.INVALID_REPLICATION_FACTOR: "lower the replication factor, or add brokers",
     KafkaError._INVALID_ARG: "check the librdkafka properties",
 }
 
@@ -140,15 +141,15 @@ def classified(
 def translated(doing: str, trouble: Trouble | None = None) -> Iterator[None]:
     """Let only errors of our tree out of a client call.
 
-    A fatal error is raised out of whatever call serves the client's events; should a delivery
-    callback run in the same moment, Python reports a SystemError caused by it.
+    A fatal error is raised out of whatever call serves the client's events; should a callback run
+    in the same moment, Python reports a SystemError instead, which may name the error as its cause.
     """
     try:
         yield
     except (KafkaException, SystemError) as exception:
         error = _kafka_error(exception)
         if error is None:
-            raise
+            raise FatalError(f"{doing}: the client failed: {exception}") from exception
         raise classified(error, doing, trouble) from exception
 
 

@@ -14,7 +14,7 @@ from stream_fs.kafka.errors import Trouble, classified, translated
 from stream_fs.kafka.settings import ClientSettings
 from stream_fs.pipeline.ports import Outgoing
 
-_STEP_SECONDS: Final = 0.05
+_STEP_SECONDS: Final = 0.01
 """How long one call of `take_over` waits."""
 _FAREWELL_SECONDS: Final = 2.0
 """How long `close` tries to abort, so that readers need not wait for the transaction's timeout."""
@@ -60,18 +60,19 @@ class KafkaOutbox:
     def send(self, records: Sequence[Outgoing]) -> list[int]:
         """Publish, wait for every acknowledgement, and tell the offsets in the records' order."""
         deliveries = _Deliveries(len(records))
-        doing = f"sending {len(records)} records as {self._id}"
+        doing = f"sending {len(records)} records"
         with self._acting(doing):
             for place, record in enumerate(records):
                 self._produce(record, deliveries, place)
             left = self._owned().flush(self._settings.patience)
         if deliveries.error is not None:
             # A delivery error does not say so itself, but voids the transaction.
+            doing = f"{doing} as {self._id}"
             raise classified(deliveries.error, doing, self.trouble, otherwise=AbortableError)
-        if left or None in deliveries.offsets:
+        if left:
             raise AbortableError(
-                f"{doing}: {left} not acknowledged within {self._settings.patience:g} s"
-                + (f"; {self.trouble.reason}" if self.trouble.reason else "")
+                f"{doing} as {self._id}: {left} are not acknowledged after "
+                f"{self._settings.patience:g} s; {self.trouble.reason or 'the broker is slow'}"
             )
         self.trouble.clear()
         return [offset for offset in deliveries.offsets if offset is not None]
@@ -140,7 +141,13 @@ class KafkaOutbox:
         """Translate errors; a fenced producer is of no more use."""
         try:
             with translated(f"{doing} as {self._id}", self.trouble):
-                yield
+                try:
+                    yield
+                except SystemError:
+                    # A fatal error met another callback on its way out, and may be forgotten.
+                    # The client repeats it to whoever begins a transaction.
+                    self._owned().begin_transaction()
+                    raise
         except FencedError:
             self._discard()
             raise

@@ -26,6 +26,9 @@ class Rebalance(StrEnum):
     """The broker decides, KIP-848: Kafka 4.0 or newer."""
 
 
+HEADERS_BYTES: Final = 65_536
+"""What a dead letter may be larger than the record that it carries."""
+
 Property = str | int | float | bool
 
 _SHARED: Final[dict[str, Property]] = {
@@ -53,6 +56,7 @@ _OWN: Final = {
     "group.protocol": "it is a setting of its own, `rebalance`",
     "partition.assignment.strategy": "it is a setting of its own, `rebalance`",
     "transaction.timeout.ms": "it is a setting of its own, `transaction_timeout`",
+    "message.max.bytes": "it is a setting of its own, `largest_message`",
     "transactional.id": "ownership of a partition is its transactional id",
     "enable.idempotence": "transactions need it",
     "enable.gapless.guarantee": "transactions need it as it is",
@@ -93,6 +97,8 @@ class ClientSettings:
     """After this the broker voids an open transaction and fences its owner."""
     patience: float = 30.0
     """The longest that one call waits for the broker."""
+    largest_message: int = 1_000_000
+    """Bytes of the largest input record or ranking; a dead letter has room for its headers."""
     properties: Mapping[str, Property] = field(default_factory=dict, repr=False)
     """More librdkafka properties; may hold secrets, and is not shown."""
 
@@ -102,9 +108,9 @@ class ClientSettings:
             raise InvalidParameter("bootstrap: give host:port of at least one broker")
         if not self.group.strip():
             raise InvalidParameter("group: give the consumer group a name")
-        for name in ("transaction_timeout", "patience"):
+        for name in ("transaction_timeout", "patience", "largest_message"):
             if not getattr(self, name) > 0:
-                raise InvalidParameter(f"{name}: {getattr(self, name)} is not a time in seconds")
+                raise InvalidParameter(f"{name}: {getattr(self, name)} is not above zero")
         for name, value in self.properties.items():
             if not isinstance(value, str | int | float | bool):
                 raise InvalidParameter(f"{name}: a property is a text, a number, or true or false")
@@ -143,6 +149,7 @@ class ClientSettings:
             "bootstrap.servers": self.bootstrap,
             "transactional.id": transactional_id,
             "transaction.timeout.ms": round(self.transaction_timeout * 1000),
+            "message.max.bytes": self.largest_message + HEADERS_BYTES,
         }
 
     def admin(self) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from stream_fs.pipeline.ports import Partition, Stored
 _EARLIEST: Final = OffsetSpec.earliest()  # type: ignore[no-untyped-call]  # it has no types
 _LATEST: Final = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # it has no types
 _BATCH: Final = 500
-_WAIT_SECONDS: Final = 0.05
+_WAIT_SECONDS: Final = 0.01
 """How long a scan waits before it lets its caller do something else."""
 
 
@@ -33,12 +33,19 @@ class KafkaStateLog:
     milliseconds, to make another one half a second.
     """
 
-    def __init__(self, settings: ClientSettings, admin: AdminClient, partition: Partition) -> None:
+    def __init__(
+        self,
+        settings: ClientSettings,
+        partition: Partition,
+        admin: AdminClient,
+        trouble: Trouble,
+    ) -> None:
+        """`partition` is of the state topic; `admin` and its `trouble` may be shared."""
         self._settings = settings
-        self._admin = admin
         self._partition = partition
+        self._admin = admin
+        self.trouble = trouble
         self._consumer: Consumer | None = None
-        self.trouble = Trouble()
 
     def end(self) -> int:
         """The offset behind the last record, open and aborted transactions included."""
@@ -87,7 +94,12 @@ class KafkaStateLog:
                 isolation_level=IsolationLevel.READ_UNCOMMITTED,
                 request_timeout=self._settings.patience,
             ).values()
-            return int(answer.result().offset)
+            try:
+                offset = answer.result().offset
+            finally:
+                self._admin.poll(0)  # what it has to say of its connection
+        self.trouble.clear()
+        return int(offset)
 
     def _placed(self, position: int) -> Consumer:
         """The reader, about to deliver from this offset on."""

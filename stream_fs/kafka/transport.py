@@ -23,7 +23,8 @@ class KafkaTransport:
     def __init__(self, settings: ClientSettings, state_topic_of: Callable[[str], str]) -> None:
         self._settings = settings
         self._state_topic_of = state_topic_of
-        self._admin = admin_client(settings, Trouble())
+        self._trouble = Trouble()
+        self._admin = admin_client(settings, self._trouble)
 
     def input(self, topics: Sequence[str], assignment: Assignment) -> KafkaInput:
         """Join the group and subscribe."""
@@ -36,4 +37,4 @@ class KafkaTransport:
     def state_log(self, partition: Partition) -> KafkaStateLog:
         """The state of this input partition."""
         place = Partition(self._state_topic_of(partition.topic), partition.number)
-        return KafkaStateLog(self._settings, self._admin, place)
+        return KafkaStateLog(self._settings, place, self._admin, self._trouble)
