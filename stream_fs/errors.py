@@ -2,6 +2,7 @@
 
 StreamFsError
 ├── InvalidParameter    a parameter or view declaration that cannot be used (also a ValueError)
+├── InvalidConfiguration    a configuration with problems, all of them listed
 ├── InvalidChunk        rows that the selector cannot take (also a ValueError)
 ├── NotFitted           asked for a result before the first chunk was complete
 ├── IncompatibleState   a saved or merged state that does not belong here (also a ValueError)
@@ -36,6 +37,16 @@ class StreamFsError(Exception):
 
 class InvalidParameter(StreamFsError, ValueError):
     """A parameter is out of its range, or two of them contradict each other."""
+
+
+class InvalidConfiguration(StreamFsError):
+    """The configuration cannot be used; ``problems`` has one line for each thing to change."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        """Compose the message from the problems."""
+        self.problems = tuple(problems)
+        lines = "".join(f"\n  {problem}" for problem in self.problems)
+        super().__init__(f"the configuration cannot be used:{lines}")
 
 
 class InvalidChunk(StreamFsError, ValueError):
