@@ -6,6 +6,7 @@ StreamFsError
 ├── InvalidChunk        rows that the selector cannot take (also a ValueError)
 ├── NotFitted           asked for a result before the first chunk was complete
 ├── IncompatibleState   a saved or merged state that does not belong here (also a ValueError)
+├── InvalidMessage      a ranking that cannot be written or read (also a ValueError)
 ├── TransportError      the broker or the client to it
 │   ├── RetriableError      nothing happened; the same call may be made again
 │   ├── AbortableError      the transaction must be aborted; its content may be sent again
@@ -82,6 +83,10 @@ class NotFitted(StreamFsError):
 
 class IncompatibleState(StreamFsError, ValueError):
     """A state that was made with other views or parameters, or a file that is not one of ours."""
+
+
+class InvalidMessage(StreamFsError, ValueError):
+    """A ranking with numbers that are not finite, or a message that is no ranking we can read."""
 
 
 class TransportError(StreamFsError):

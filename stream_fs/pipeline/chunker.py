@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from stream_fs.errors import BadRecordRefused, PoisonFlood
 from stream_fs.pipeline.settings import Cut, DeadLetterSettings
-from stream_fs.records import Message
+from stream_fs.records import BadRecord, Message
 from stream_fs.selector import Chunk
 from stream_fs.wire.batch import Batch, to_chunk
 from stream_fs.wire.decoder import RecordDecoder
@@ -27,8 +27,7 @@ class Letter:
     """A bad record and what is wrong with it."""
 
     message: Message
-    reason: str
-    detail: str
+    bad: BadRecord
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,7 +99,7 @@ class Chunker:
             self.position = messages[-1].offset + 1
         if batch.bad and self._policy.policy != "skip":
             for bad in batch.bad:
-                self._letters.append(Letter(messages[bad.position], bad.reason, bad.detail))
+                self._letters.append(Letter(messages[bad.position], bad))
             self._judge()
         return batch
 
@@ -150,7 +149,7 @@ class Chunker:
         if policy.policy == "fail":
             letter = self._letters[0]
             raise BadRecordRefused(
-                f"{_place(letter.message)} is bad ({letter.reason}: {letter.detail}), and "
+                f"{_place(letter.message)} is bad ({letter.bad.reason}: {letter.bad.detail}), and "
                 "dead_letters.policy is 'fail'; to go on, mend it, set the policy to 'dead_letter' "
                 "or 'skip', or move on with `stream-fs checkpoint reset --to-offset "
                 f"{letter.message.offset + 1}`"
@@ -162,8 +161,8 @@ class Chunker:
             raise PoisonFlood(
                 f"{self.bad} of the {seen} records since offset {self._start} of "
                 f"{first.message.topic}/{first.message.partition} are bad "
-                f"(the last, at offset {last.message.offset}: {last.reason}: {last.detail}); the "
-                "producer seems to be broken. Once it is mended, either move past the bad records "
+                f"(the last, at offset {last.message.offset}: {last.bad.reason}: {last.bad.detail}). "
+                "The producer seems to be broken; once it is mended, either move past the bad records "
                 "with `stream-fs checkpoint reset --to-offset`, or let them go with "
                 "dead_letters.policy = 'skip', or raise dead_letters.max_ratio"
             )

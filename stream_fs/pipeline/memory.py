@@ -213,9 +213,10 @@ class MemoryOutbox:
         self._broker._failing("commit", after=True)
 
     def abort(self) -> None:
-        """Make it void."""
-        self._check("abort")
-        self._broker._end(self._identity, "aborted")
+        """Make it void; a new owner has done that already."""
+        self._broker._failing("abort", after=False)
+        if self._epoch == self._broker._owners[self._identity]:
+            self._broker._end(self._identity, "aborted")
 
     def close(self) -> None:
         """Let go; an open transaction of this owner is void."""

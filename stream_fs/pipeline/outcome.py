@@ -21,26 +21,29 @@ from stream_fs.checkpoint import (
     progress_key,
 )
 from stream_fs.checkpoint.keys import slot
+from stream_fs.checkpoint.plain import Plain
 from stream_fs.errors import CorruptSnapshot
 from stream_fs.pipeline.chunker import ReadyChunk
 from stream_fs.pipeline.ports import Outgoing, Partition
 from stream_fs.pipeline.settings import Cut, StreamSettings
+from stream_fs.records import Payload
 from stream_fs.selector import Ranking, Report, State, rank, update
-from stream_fs.selector.model import counts
-from stream_fs.wire import dead_letters, rankings
+from stream_fs.wire import rankings
+from stream_fs.wire.dead_letters import dead_letter
+from stream_fs.wire.ranking_codec import publish
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Model:
     """All that continues from chunk to chunk.
 
-    `next` is the offset behind the last folded record, `chosen` the top of the last ranking, `cut`
-    how the stream was cut into the chunks so far.
+    `next` is the offset behind the last folded record, `chosen` the features of the last ranking
+    (None before the first), `cut` how the stream was cut into the chunks so far.
     """
 
     state: State
     next: int
-    chosen: Mapping[str, tuple[int, ...]]
+    chosen: Mapping[str, tuple[int, ...]] | None
     cut: Cut
 
 
@@ -64,50 +67,39 @@ def fold(
 ) -> Outcome:
     """Update the model with a chunk, rank, and put into bytes what is to be said of it."""
     state, report = update(model.state, ready.chunk)
-    top = output_counts(settings, state)
+    top = rankings.top_counts(settings.params, settings.output_top)
     ranking = rank(state, top)
-    chosen = {
-        view.name: tuple(int(feature) for feature in view.order[: top[view.name]])
-        for view in ranking.views
-    }
-    message = rankings.encode(
+    message = rankings.ranking_message(
+        ranking,
+        report,
         stream=settings.stream,
         topic=partition.topic,
         partition=partition.number,
-        ranking=ranking,
-        report=report,
-        chosen=chosen,
-        previous=model.chosen,
         offsets=(ready.start, ready.next),
         as_of=ready.as_of,
         dead_letters=len(ready.letters),
-        format=settings.output_format,
+        counts=top,
+        previous=model.chosen,
     )
-    letters = tuple(
-        Outgoing(
-            settings.dead_letter_topic,
-            letter.message.key,
-            letter.message.value,
-            dead_letters.headers(letter.message, letter.reason, letter.detail),
-        )
+    published = publish(message, settings.output_format)
+    letters = [
+        _addressed(settings.dead_letter_topic, dead_letter(letter.message, letter.bad))
         for letter in ready.letters
-    )
-    published = Outgoing(settings.rankings_topic, message.key, message.value, message.headers)
+    ]
     return Outcome(
-        model=Model(state, ready.next, chosen, cut),
+        model=Model(state, ready.next, message.chosen, cut),
         report=report,
         ranking=ranking,
-        records=(published, *letters),
+        records=(_addressed(settings.rankings_topic, published), *letters),
         start=ready.start,
-        digest=digest(message.value),
-        letters=Counter(letter.reason for letter in ready.letters),
-        overlap={name: _overlap(model.chosen.get(name), now) for name, now in chosen.items()},
+        digest=digest(published.value or b""),
+        letters=Counter(letter.bad.reason for letter in ready.letters),
+        overlap={name: change.overlap for name, change in (message.selection or {}).items()},
     )
 
 
-def output_counts(settings: StreamSettings, state: State) -> dict[str, int]:
-    """How many features of each view a ranking lists."""
-    return counts(state, 1.0 if settings.output_top is None else settings.output_top)
+def _addressed(topic: str, payload: Payload) -> Outgoing:
+    return Outgoing(topic, payload.key, payload.value, payload.headers)
 
 
 def snapshot_records(
@@ -115,8 +107,8 @@ def snapshot_records(
 ) -> tuple[tuple[Outgoing, ...], int]:
     """The records of a snapshot, manifest first, and their size in bytes."""
     topic = settings.state_topics[partition.topic]
-    extra = {
-        "chosen": {name: list(features) for name, features in model.chosen.items()},
+    extra: dict[str, Plain] = {
+        "chosen": {name: list(features) for name, features in (model.chosen or {}).items()},
         "cut": list(model.cut),
     }
     saved = encode(model.state, model.next, extra)
@@ -154,10 +146,3 @@ def progress_record(settings: StreamSettings, partition: Partition, progress: Pr
         (),
         partition.number,
     )
-
-
-def _overlap(before: tuple[int, ...] | None, now: tuple[int, ...]) -> float:
-    """Share of the previous choice that is still chosen; 0 where there was none."""
-    if not before:
-        return 0.0
-    return len(set(before) & set(now)) / len(before)

@@ -75,7 +75,7 @@ class Outbox(Protocol):
         ...
 
     def abort(self) -> None:
-        """Make everything since `begin` void."""
+        """Make everything since `begin` void; nothing to do where no transaction is open."""
         ...
 
     def close(self) -> None:

@@ -183,7 +183,7 @@ class Task:
         origin = f"{self._settings.stream}/{self.partition}"
         state = initial_state(self._settings.params, origin)
         start = low if self._settings.start == "earliest" else high
-        return Model(state, start, {}, self._settings.cut)
+        return Model(state, start, None, self._settings.cut)
 
     def _begin(self, model: Model, progress: Progress | None) -> None:
         self._model, self._progress = model, progress

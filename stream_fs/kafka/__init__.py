@@ -1,0 +1,24 @@
+"""The only code that knows Kafka: what the pipeline needs of a broker, on confluent-kafka."""
+
+from stream_fs.kafka.plans import (
+    TopicPlan,
+    dead_letters_plan,
+    input_plan,
+    rankings_plan,
+    state_plan,
+)
+from stream_fs.kafka.settings import ClientSettings, Rebalance
+from stream_fs.kafka.topics import Topics
+from stream_fs.kafka.transport import KafkaTransport
+
+__all__ = [
+    "ClientSettings",
+    "KafkaTransport",
+    "Rebalance",
+    "TopicPlan",
+    "Topics",
+    "dead_letters_plan",
+    "input_plan",
+    "rankings_plan",
+    "state_plan",
+]

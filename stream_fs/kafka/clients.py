@@ -1,0 +1,58 @@
+"""Clients of the library, each with its properties, a place for its troubles, and our logger."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeVar
+
+from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka.admin import AdminClient
+
+from stream_fs.errors import InvalidParameter
+from stream_fs.kafka.errors import Trouble
+from stream_fs.kafka.settings import ClientSettings
+
+LOGGER: Final = logging.getLogger("stream_fs.kafka")
+"""What librdkafka logs comes here, from within the calls that serve a client's events."""
+
+Client = TypeVar("Client")
+
+
+def input_consumer(
+    settings: ClientSettings, trouble: Trouble, on_commit: Callable[..., None]
+) -> Consumer:
+    """A member of the consumer group, not subscribed yet."""
+    properties = {**settings.consumer(), "on_commit": on_commit}
+    return _made(Consumer, properties, settings, trouble)
+
+
+def state_consumer(settings: ClientSettings, trouble: Trouble) -> Consumer:
+    """A reader of committed records by position."""
+    return _made(Consumer, settings.state_reader(), settings, trouble)
+
+
+def transactional_producer(
+    settings: ClientSettings, transactional_id: str, trouble: Trouble
+) -> Producer:
+    """A producer that has not taken over its transactional id yet."""
+    return _made(Producer, settings.producer(transactional_id), settings, trouble)
+
+
+def admin_client(settings: ClientSettings, trouble: Trouble) -> AdminClient:
+    """A client for questions about topics and offsets."""
+    return _made(AdminClient, settings.admin(), settings, trouble)
+
+
+def _made(
+    client: Callable[[dict[str, Any]], Client],
+    properties: Mapping[str, Any],
+    settings: ClientSettings,
+    trouble: Trouble,
+) -> Client:
+    try:
+        return client({**properties, "error_cb": trouble.note, "logger": LOGGER})
+    except (KafkaException, TypeError, ValueError) as reason:
+        said = reason.args[0].str() if isinstance(reason, KafkaException) else str(reason)
+        # Without the cause: it would show what was redacted.
+        raise InvalidParameter(f"a Kafka property: {settings.redacted(said)}") from None

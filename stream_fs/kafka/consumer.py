@@ -1,0 +1,221 @@
+"""The input topics, as a member of the consumer group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, cast
+
+from confluent_kafka import OFFSET_END, Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import Message as Received
+
+from stream_fs.errors import FatalError, OffsetGone
+from stream_fs.kafka.clients import LOGGER, input_consumer
+from stream_fs.kafka.delivery import delivered
+from stream_fs.kafka.errors import Trouble, classified, translated
+from stream_fs.kafka.settings import ClientSettings, Rebalance
+from stream_fs.pipeline.ports import Assignment, Partition
+from stream_fs.records import Message
+
+_BATCH: Final = 500
+"""Messages a call: `consume` with many costs half of what `poll` costs."""
+_PROBE_SECONDS: Final = 0.2
+"""How long a poll waits for an answer when the connection was last heard of as broken."""
+
+_GONE: Final = {
+    KafkaError._AUTO_OFFSET_RESET,
+    KafkaError._LOG_TRUNCATION,
+    KafkaError.OFFSET_OUT_OF_RANGE,
+}
+# The client repairs these itself.
+_REPAIRED: Final = {
+    KafkaError._MAX_POLL_EXCEEDED,
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+    KafkaError._UNKNOWN_PARTITION,
+}
+
+
+class KafkaInput:
+    """See `stream_fs.pipeline.ports.Input`.
+
+    `trouble.reason` says why there is no connection, None when there is one.
+    """
+
+    def __init__(
+        self, settings: ClientSettings, topics: Sequence[str], assignment: Assignment
+    ) -> None:
+        self._patience = settings.patience
+        self._incremental = settings.rebalance is not Rebalance.EAGER
+        self._assignment = assignment
+        self._topic = topics[0]
+        self._resumed: dict[tuple[str, int], int] = {}  # the next offset that is wanted
+        self._waiting: dict[Partition, int] = {}  # to be resumed as soon as the client can
+        self._kept: list[Received] = []
+        self._raised: Exception | None = None
+        self.trouble = Trouble()
+        self._consumer = input_consumer(settings, self.trouble, _committed)
+        with translated("subscribing", self.trouble):
+            self._consumer.subscribe(
+                list(topics),
+                on_assign=self._on_assign,
+                on_revoke=self._on_revoke,
+                on_lost=self._on_lost,
+            )
+
+    def poll(self, timeout: float) -> Mapping[Partition, Sequence[Message]]:
+        """Messages by partition, of those that were resumed, from the offset given then."""
+        for partition, offset in tuple(self._waiting.items()):
+            self.resume(partition, offset)
+        received, self._kept = self._kept, []
+        with translated("polling", self.trouble):
+            received += self._consumer.consume(_BATCH, 0 if received else timeout)
+        if self._raised is not None:  # by an `Assignment`; the messages must not be lost with it
+            raised, self._raised, self._kept = self._raised, None, received
+            raise raised
+        if self.trouble.reason is not None:
+            self._probe()
+        return delivered(received, self._resumed, self._failed)
+
+    def resume(self, partition: Partition, offset: int) -> None:
+        """Deliver this partition, from this offset on."""
+        self._resumed.pop(partition, None)
+        where = TopicPartition(partition.topic, partition.number, offset)
+        with translated(f"resuming {partition} at {offset}", self.trouble):
+            try:
+                # In this order: a seek wakes up the fetching thread, which sleeps up to a second
+                # after a pause, and voids what was fetched from elsewhere in between.
+                self._consumer.resume([where])
+                self._consumer.seek(where)
+            except KafkaException as exception:
+                if exception.args[0].code() != KafkaError._STATE:
+                    raise
+                self._waiting[partition] = offset  # the client has not taken it up yet
+                return
+        self._waiting.pop(partition, None)
+        self._resumed[partition] = offset
+
+    def pause(self, partition: Partition) -> None:
+        """Deliver nothing of this partition until it is resumed; what is on its way is dropped."""
+        self._resumed.pop(partition, None)
+        self._waiting.pop(partition, None)
+        try:
+            self._consumer.pause([TopicPartition(partition.topic, partition.number)])
+        except KafkaException as exception:
+            if exception.args[0].code() != KafkaError._STATE:  # it is not ours any more
+                raise classified(
+                    exception.args[0], f"pausing {partition}", self.trouble
+                ) from exception
+
+    def known_end(self, partition: Partition) -> int | None:
+        """The end as the last fetch told it."""
+        where = TopicPartition(partition.topic, partition.number)
+        _, high = self._consumer.get_watermark_offsets(where, cached=True)
+        return high if high >= 0 else None
+
+    def complaint(self) -> str | None:
+        """Why there is no connection."""
+        return self.trouble.reason
+
+    def bounds(self, partition: Partition) -> tuple[int, int]:
+        """The first offset that is still there, and the one behind the last decided record."""
+        where = TopicPartition(partition.topic, partition.number)
+        with translated(f"asking for the offsets of {partition}", self.trouble):
+            low, high = self._consumer.get_watermark_offsets(where, self._patience)
+        self.trouble.clear()
+        return low, high
+
+    def advise(self, offsets: Mapping[Partition, int]) -> None:
+        """Tell the group how far we are; a failure is logged, for nothing depends on it."""
+        places = [TopicPartition(p.topic, p.number, offset) for p, offset in offsets.items()]
+        try:
+            if places:
+                self._consumer.commit(offsets=places, asynchronous=True)
+        except KafkaException as exception:
+            _committed(exception.args[0], places)
+
+    def advised(self, partition: Partition) -> int | None:
+        """What the group believes, if it believes anything."""
+        where = TopicPartition(partition.topic, partition.number)
+        doing = f"asking for the group's offset of {partition}"
+        with translated(doing, self.trouble):
+            (found,) = self._consumer.committed([where], self._patience)
+        if found.error is not None:
+            raise classified(found.error, doing, self.trouble)
+        self.trouble.clear()
+        return found.offset if found.offset >= 0 else None
+
+    def close(self) -> None:
+        """Leave the group; `revoked` is called for what is still assigned."""
+        with translated("leaving the group", self.trouble):
+            self._consumer.close()
+        if self._raised is not None:
+            raise self._raised
+
+    def _failed(self, message: Received) -> None:
+        """What the client tells in place of a message."""
+        error = cast(KafkaError, message.error())
+        doing = f"reading {message.topic()}/{message.partition()}"
+        if error.code() in _GONE:
+            if (message.topic(), message.partition()) in self._resumed:
+                raise OffsetGone(
+                    f"{doing}: offset {message.offset()} is no longer in the log ({error.str()}); "
+                    "to go on elsewhere, `stream-fs checkpoint reset --to-offset`"
+                )
+        elif error.code() in _REPAIRED:
+            LOGGER.warning("%s: %s", doing, error.str())
+        else:
+            problem = classified(error, doing, self.trouble)
+            if isinstance(problem, FatalError):
+                raise problem
+            LOGGER.warning("%s", problem)
+
+    def _probe(self) -> None:
+        """Find out whether a broker answers again; an idle topic would not tell."""
+        try:
+            self._consumer.list_topics(self._topic, _PROBE_SECONDS)
+        except KafkaException:  # `trouble` knows why
+            return
+        self.trouble.clear()
+
+    def _on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        # At its end a partition is always readable. A fetch may go out before the pause, and if it
+        # fails (at 0, when retention has deleted that), the client refuses to seek ever after.
+        places = [TopicPartition(p.topic, p.partition, OFFSET_END) for p in partitions]
+        if self._incremental:
+            consumer.incremental_assign(places)
+        else:
+            consumer.assign(places)
+        consumer.pause(places)
+        self._tell(self._assignment.assigned, partitions)
+
+    def _on_revoke(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        self._tell(self._assignment.revoked, partitions)
+        self._give_up(consumer, partitions)
+
+    def _on_lost(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        self._tell(self._assignment.lost, partitions)
+        self._give_up(consumer, partitions)
+
+    def _give_up(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        for gone in partitions:
+            self._resumed.pop((gone.topic, gone.partition), None)
+            self._waiting.pop(Partition(gone.topic, gone.partition), None)
+        if self._incremental:
+            consumer.incremental_unassign(partitions)
+        else:
+            consumer.unassign()
+
+    def _tell(
+        self, event: Callable[[Sequence[Partition]], None], partitions: list[TopicPartition]
+    ) -> None:
+        """Pass an event on; what it raises waits until the client's call is over."""
+        try:
+            if partitions:  # incremental protocols also report that nothing changed
+                event([Partition(p.topic, p.partition) for p in partitions])
+        except Exception as exception:  # noqa: BLE001  # kept, and raised by `poll` or `close`
+            self._raised = self._raised or exception
+
+
+def _committed(error: KafkaError | None, offsets: list[TopicPartition]) -> None:
+    if error is not None:
+        places = ", ".join(f"{p.topic}/{p.partition} {p.offset}" for p in offsets)
+        LOGGER.info("the group does not know of %s: %s", places, error.str())

@@ -1,0 +1,162 @@
+"""What the client library says, in the words of our error tree.
+
+The reason of a refused connection never comes with the call that failed: the call only times out,
+and the reason arrives beside it, through `error_cb`. `Trouble` keeps it, so that it can be shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from confluent_kafka import KafkaError, KafkaException
+
+from stream_fs.errors import (
+    AbortableError,
+    FatalError,
+    FencedError,
+    RetriableError,
+    TransportError,
+)
+
+# The producer is void, and a new one that takes over can go on: another took over, or the broker
+# voided the transaction after its timeout, or forgot the producer after a week without any.
+_FENCED: Final = {
+    KafkaError._FENCED,
+    KafkaError.PRODUCER_FENCED,
+    KafkaError.INVALID_PRODUCER_EPOCH,
+    KafkaError.INVALID_PRODUCER_ID_MAPPING,
+    KafkaError.INVALID_TXN_STATE,
+}
+
+_CREDENTIALS: Final = "check security.protocol, sasl.mechanism, sasl.username and sasl.password"
+_CERTIFICATES: Final = "check security.protocol, ssl.ca.location and the broker's certificate"
+_ADDRESS: Final = "check bootstrap.servers"
+_TOPIC_RIGHTS: Final = "give this user the right to read and write the topic"
+_MISSING: Final = "create the topic, for example with `stream-fs topics create`"
+_SIZE: Final = "raise max.message.bytes of the topic and message.max.bytes of the client"
+
+# Trying again does not help: what the operator has to change.
+_PERMANENT: Final = {
+    KafkaError._AUTHENTICATION: _CREDENTIALS,
+    KafkaError.SASL_AUTHENTICATION_FAILED: _CREDENTIALS,
+    KafkaError.UNSUPPORTED_SASL_MECHANISM: "check sasl.mechanism",
+    KafkaError._SSL: _CERTIFICATES,
+    KafkaError.TOPIC_AUTHORIZATION_FAILED: _TOPIC_RIGHTS,
+    KafkaError.GROUP_AUTHORIZATION_FAILED: "give this user the right to read the consumer group",
+    KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: (
+        "give this user the right to write transactional ids that begin with the group's name"
+    ),
+    KafkaError.CLUSTER_AUTHORIZATION_FAILED: "give this user the right to write idempotently",
+    KafkaError.INVALID_TRANSACTION_TIMEOUT: (
+        "lower the transaction timeout, or raise the broker's transaction.max.timeout.ms"
+    ),
+    KafkaError.MSG_SIZE_TOO_LARGE: _SIZE,
+    KafkaError.RECORD_LIST_TOO_LARGE: _SIZE,
+    KafkaError.UNKNOWN_TOPIC_OR_PART: _MISSING,
+    KafkaError._UNKNOWN_TOPIC: _MISSING,
+    KafkaError._UNKNOWN_PARTITION: _MISSING,
+    KafkaError.INVALID_REPLICATION_FACTOR: "lower the replication factor, or add brokers",
+    KafkaError._INVALID_ARG: "check the librdkafka properties",
+}
+
+# The client gave up waiting, or lost its connection; some of these do not call themselves
+# retriable.
+_PASSING: Final = {
+    KafkaError._TIMED_OUT,
+    KafkaError._TIMED_OUT_QUEUE,
+    KafkaError._TRANSPORT,
+    KafkaError._ALL_BROKERS_DOWN,
+    KafkaError._RESOLVE,
+    KafkaError._WAIT_COORD,
+    KafkaError._WAIT_CACHE,
+    KafkaError.REQUEST_TIMED_OUT,
+}
+
+# Why no broker can be spoken with; `_TRANSPORT` alone is one connection of several.
+_DISCONNECTED: Final = {
+    KafkaError._ALL_BROKERS_DOWN: _ADDRESS,
+    KafkaError._RESOLVE: _ADDRESS,
+    KafkaError._AUTHENTICATION: _CREDENTIALS,
+    KafkaError._SSL: _CERTIFICATES,
+}
+
+
+class Trouble:
+    """Why a client has no connection, as it said last; None in `reason` when it has one."""
+
+    def __init__(self) -> None:
+        self.reason: str | None = None
+        self._telling = False
+
+    def note(self, error: KafkaError) -> None:
+        """Remember an error that `error_cb` reports."""
+        advice = _DISCONNECTED.get(error.code())
+        if advice is None:
+            return
+        # That all brokers are down follows every refusal, and says less than it.
+        if error.code() == KafkaError._ALL_BROKERS_DOWN and self._telling:
+            return
+        self._telling = error.code() != KafkaError._ALL_BROKERS_DOWN
+        self.reason = f"{error.str()} ({advice})"
+
+    def clear(self) -> None:
+        """Forget it: a broker has answered."""
+        self.reason = None
+        self._telling = False
+
+
+def classified(
+    error: KafkaError,
+    doing: str,
+    trouble: Trouble | None = None,
+    otherwise: type[TransportError] | None = None,
+) -> TransportError:
+    """The error of our tree that says what can be done.
+
+    `otherwise` is the class of an error that is neither fenced nor permanent; without it the
+    client's own word decides, and what it calls nothing is fatal.
+    """
+    text = f"{doing}: {error.str()} [{error.name()}]"
+    code = error.code()
+    if code in _FENCED:
+        return FencedError(text)
+    if (advice := _PERMANENT.get(code)) is not None:
+        return FatalError(f"{text}; {advice}")
+    if error.fatal():
+        return FatalError(text)
+    if trouble is not None and trouble.reason is not None:
+        text = f"{text}; {trouble.reason}"
+    if otherwise is not None:
+        return otherwise(text)
+    if error.txn_requires_abort():
+        return AbortableError(text)
+    if error.retriable() or code in _PASSING:
+        return RetriableError(text)
+    return FatalError(text)
+
+
+@contextmanager
+def translated(doing: str, trouble: Trouble | None = None) -> Iterator[None]:
+    """Let only errors of our tree out of a client call.
+
+    A fatal error is raised out of whatever call serves the client's events; should a callback run
+    in the same moment, Python reports a SystemError instead, which may name the error as its cause.
+    """
+    try:
+        yield
+    except (KafkaException, SystemError) as exception:
+        error = _kafka_error(exception)
+        if error is None:
+            raise FatalError(f"{doing}: the client failed: {exception}") from exception
+        raise classified(error, doing, trouble) from exception
+
+
+def _kafka_error(exception: BaseException | None) -> KafkaError | None:
+    """The client's error within an exception or what caused it."""
+    while exception is not None:
+        if isinstance(exception, KafkaException) and isinstance(exception.args[0], KafkaError):
+            return exception.args[0]
+        exception = exception.__cause__ or exception.__context__
+    return None

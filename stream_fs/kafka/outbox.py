@@ -1,0 +1,182 @@
+"""The transactional producer of one input partition: its ownership, and its only way out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final
+
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+
+from stream_fs.errors import AbortableError, FencedError, RetriableError, TransportError
+from stream_fs.kafka.clients import LOGGER, transactional_producer
+from stream_fs.kafka.errors import Trouble, classified, translated
+from stream_fs.kafka.settings import ClientSettings
+from stream_fs.pipeline.ports import Outgoing
+
+_STEP_SECONDS: Final = 0.01
+"""How long one call of `take_over` waits."""
+_FAREWELL_SECONDS: Final = 2.0
+"""How long `close` tries to abort, so that readers need not wait for the transaction's timeout."""
+
+
+class KafkaOutbox:
+    """See `stream_fs.pipeline.ports.Outbox`.
+
+    One producer is one tenure: after a `FencedError` the next `take_over` starts another.
+    """
+
+    def __init__(self, settings: ClientSettings, transactional_id: str) -> None:
+        self._settings = settings
+        self._id = transactional_id
+        self._producer: Producer | None = None
+        self._open = False
+        self._committing = False  # the outcome is open: nothing but `commit` again may follow
+        self.trouble = Trouble()
+
+    def take_over(self) -> bool:
+        """Fence the previous owner and end its transaction; False: call again."""
+        if self._producer is None:
+            self._producer = transactional_producer(self._settings, self._id, self.trouble)
+        try:
+            with translated(f"taking over {self._id}", self.trouble):
+                self._producer.poll(0)  # so that the reason of a refused connection is heard
+                # A call after a timeout goes on where the last one stopped.
+                self._producer.init_transactions(_STEP_SECONDS)
+        except RetriableError:
+            return False
+        except FencedError:  # another one took over in the same moment: start again
+            self._discard()
+            return False
+        self.trouble.clear()
+        return True
+
+    def begin(self) -> None:
+        """Open a transaction; local, the broker hears of it with the first record."""
+        with self._acting("beginning a transaction"):
+            self._owned().begin_transaction()
+        self._open = True
+
+    def send(self, records: Sequence[Outgoing]) -> list[int]:
+        """Publish, wait for every acknowledgement, and tell the offsets in the records' order."""
+        deliveries = _Deliveries(len(records))
+        doing = f"sending {len(records)} records"
+        with self._acting(doing):
+            for place, record in enumerate(records):
+                self._produce(record, deliveries, place)
+            left = self._owned().flush(self._settings.patience)
+        if deliveries.error is not None:
+            # A delivery error does not say so itself, but voids the transaction.
+            doing = f"{doing} as {self._id}"
+            raise classified(deliveries.error, doing, self.trouble, otherwise=AbortableError)
+        if left:
+            raise AbortableError(
+                f"{doing} as {self._id}: {left} are not acknowledged after "
+                f"{self._settings.patience:g} s; {self.trouble.reason or 'the broker is slow'}"
+            )
+        self.trouble.clear()
+        return [offset for offset in deliveries.offsets if offset is not None]
+
+    def commit(self) -> None:
+        """Make the transaction visible; after a `RetriableError` call it again."""
+        self._committing = True
+        with self._acting("committing"):
+            self._owned().commit_transaction(self._settings.patience)
+        self._open = self._committing = False
+
+    def abort(self) -> None:
+        """Make the transaction void, if one is open; after a `RetriableError` call it again."""
+        if not self._open:
+            return
+        if self._committing:
+            # The client cannot abort any more; whoever takes over learns what became of it.
+            self._discard()
+            raise FencedError(f"{self._id}: the outcome of the commit is open; take over again")
+        with self._acting("aborting"):
+            self._owned().abort_transaction(self._settings.patience)
+        self._open = False
+
+    def close(self) -> None:
+        """Let go; an open transaction is aborted now, or by the next owner, or by its timeout."""
+        if self._producer is None:
+            return
+        if self._open:
+            try:
+                with self._acting("aborting"):
+                    self._producer.abort_transaction(_FAREWELL_SECONDS)
+            except TransportError as reason:
+                LOGGER.info("left a transaction open: %s", reason)
+        self._discard()
+
+    def _owned(self) -> Producer:
+        if self._producer is None:
+            raise FencedError(f"{self._id} is not owned here: it has to be taken over")
+        return self._producer
+
+    def _produce(self, record: Outgoing, deliveries: _Deliveries, place: int) -> None:
+        """Hand one record to the client, waiting for room in its queue."""
+        partition = -1 if record.partition is None else record.partition
+        while True:
+            try:
+                self._owned().produce(
+                    record.topic,
+                    record.value,
+                    record.key,
+                    partition,
+                    on_delivery=deliveries.at(place),
+                    headers=list(record.headers),
+                )
+            except BufferError:
+                self._owned().poll(_STEP_SECONDS)
+            except KafkaException as exception:
+                error: KafkaError = exception.args[0]
+                size = len(record.value or b"") + len(record.key or b"")
+                doing = f"sending {size} bytes to {record.topic} as {self._id}"
+                raise classified(error, doing, self.trouble) from exception
+            else:
+                return
+
+    @contextmanager
+    def _acting(self, doing: str) -> Iterator[None]:
+        """Translate errors; a fenced producer is of no more use."""
+        try:
+            with translated(f"{doing} as {self._id}", self.trouble):
+                try:
+                    yield
+                except SystemError:
+                    # A fatal error met another callback on its way out, and may be forgotten.
+                    # The client repeats it to whoever begins a transaction.
+                    self._owned().begin_transaction()
+                    raise
+        except FencedError:
+            self._discard()
+            raise
+
+    def _discard(self) -> None:
+        """Drop the producer, which ends it; `Producer.close` would wait for a broker that is gone.
+
+        A purge first, for the client's destructor complains of records in its queue.
+        """
+        if self._producer is not None:
+            self._producer.purge()
+        self._producer = None
+        self._open = self._committing = False
+
+
+class _Deliveries:
+    """What became of the records of one `send`."""
+
+    def __init__(self, count: int) -> None:
+        self.offsets: list[int | None] = [None] * count
+        self.error: KafkaError | None = None
+
+    def at(self, place: int) -> Callable[[KafkaError | None, Message], None]:
+        """The callback for the record at this place."""
+
+        def delivered(error: KafkaError | None, message: Message) -> None:
+            if error is None:
+                self.offsets[place] = message.offset()
+            elif self.error is None:
+                self.error = error
+
+        return delivered

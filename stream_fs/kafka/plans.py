@@ -1,0 +1,106 @@
+"""What the topics of a stream have to be like."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from stream_fs.kafka.settings import HEADERS_BYTES
+
+BROKER_DEFAULT: Final = -1
+"""The number of replicas that the broker is configured for."""
+
+_DAY_MS: Final = 86_400_000
+_BATCH_BYTES: Final = 1_024
+"""More than the frame of a batch with one record."""
+
+
+@dataclass(frozen=True)
+class TopicPlan:
+    """A topic as it is to be created, and what must hold of one that exists."""
+
+    name: str
+    partitions: int
+    replication: int = BROKER_DEFAULT
+    config: Mapping[str, str] = field(default_factory=dict)
+    exact: bool = False
+    """Whether another number of partitions would be wrong."""
+
+
+def input_plan(
+    name: str, partitions: int, largest_message: int, replication: int = BROKER_DEFAULT
+) -> TopicPlan:
+    """Records to learn from: a compacted topic would lose those that a replay needs."""
+    config = {
+        "cleanup.policy": "delete",
+        "max.message.bytes": str(largest_message + _BATCH_BYTES),
+    }
+    return TopicPlan(name, partitions, replication, config | _durable(replication))
+
+
+def rankings_plan(
+    name: str, partitions: int, largest_message: int, replication: int = BROKER_DEFAULT
+) -> TopicPlan:
+    """Complete for a week; the newest ranking of every stream stays for ever."""
+    config = {
+        "cleanup.policy": "compact",
+        "min.compaction.lag.ms": str(7 * _DAY_MS),
+        "max.message.bytes": str(largest_message + _BATCH_BYTES),
+    }
+    return TopicPlan(name, partitions, replication, config | _durable(replication))
+
+
+def state_plan(name: str, partitions: int, replication: int = BROKER_DEFAULT) -> TopicPlan:
+    """The truth: as many partitions as its input topic, the newest record of every key kept.
+
+    Compaction leaves the newest segment alone: small ones, so that it does not grow to a gigabyte.
+    """
+    config = {
+        "cleanup.policy": "compact",
+        "segment.bytes": str(64 * 2**20),
+        "min.cleanable.dirty.ratio": "0.2",
+    }
+    return TopicPlan(name, partitions, replication, config | _durable(replication), exact=True)
+
+
+def dead_letters_plan(
+    name: str, partitions: int, largest_message: int, replication: int = BROKER_DEFAULT
+) -> TopicPlan:
+    """Bad records as they came, with the reason in headers; for a month."""
+    config = {
+        "cleanup.policy": "delete",
+        "retention.ms": str(30 * _DAY_MS),
+        "max.message.bytes": str(largest_message + HEADERS_BYTES),
+    }
+    return TopicPlan(name, partitions, replication, config | _durable(replication))
+
+
+def problems(plan: TopicPlan, partitions: int, config: Mapping[str, str]) -> list[str]:
+    """What is wrong with a topic that exists, and what to do about it."""
+    found = []
+    if plan.exact and partitions != plan.partitions:
+        found.append(
+            f"topic {plan.name} has {partitions} partitions, and needs {plan.partitions}, as many "
+            "as its input topic: use another state topic, or add partitions before the first start"
+        )
+    for name, wanted in plan.config.items():
+        has = config.get(name)
+        if has is None or name not in ("cleanup.policy", *_AT_LEAST):
+            continue
+        fits = int(has) >= int(wanted) if name in _AT_LEAST else has == wanted
+        if not fits:
+            rule = "at least " if name in _AT_LEAST else ""
+            found.append(
+                f"topic {plan.name} has {name}={has}, and needs {rule}{wanted}: "
+                f"set {name}={wanted} on the topic"
+            )
+    return found
+
+
+_AT_LEAST: Final = ("max.message.bytes", "min.compaction.lag.ms")
+
+
+def _durable(replication: int) -> dict[str, str]:
+    """With three replicas or more, one may be missing, and what is acknowledged is on two."""
+    return {"min.insync.replicas": "2"} if replication >= 3 else {}

@@ -1,0 +1,181 @@
+"""How the clients are configured: what was measured, what is ours, and what the user may say.
+
+The user's librdkafka properties go over the defaults here, but not over the properties that
+exactly-once rests on: those are refused by name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Final
+
+from stream_fs.errors import InvalidParameter
+
+
+class Rebalance(StrEnum):
+    """How the members of the consumer group share the partitions."""
+
+    EAGER = "classic-eager"
+    """Everybody gives up everything, then gets a new share."""
+    COOPERATIVE = "classic-cooperative"
+    """Only what moves is given up."""
+    CONSUMER = "consumer"
+    """The broker decides, KIP-848: Kafka 4.0 or newer."""
+
+
+HEADERS_BYTES: Final = 65_536
+"""What a dead letter may be larger than the record that it carries."""
+
+Property = str | int | float | bool
+
+_SHARED: Final[dict[str, Property]] = {
+    "client.id": "stream-fs",
+    # A broker that comes back is noticed within a second.
+    "reconnect.backoff.max.ms": 1000,
+}
+_CONSUMING: Final[dict[str, Property]] = {
+    # Default 1000: a full queue then pauses fetching for a second; 2 to 5 times slower.
+    "fetch.queue.backoff.ms": 10,
+}
+_PRODUCING: Final[dict[str, Property]] = {
+    # Default 100: a transaction right after another waits that long.
+    "retry.backoff.ms": 10,
+    # Records are flushed as soon as they are complete; nothing more is coming.
+    "linger.ms": 0,
+    # The same partition for a key as the Java clients choose.
+    "partitioner": "murmur2_random",
+}
+
+_OWN: Final = {
+    "bootstrap.servers": "it is a setting of its own, `bootstrap`",
+    "metadata.broker.list": "it is a setting of its own, `bootstrap`",
+    "group.id": "it is a setting of its own, `group`",
+    "group.protocol": "it is a setting of its own, `rebalance`",
+    "partition.assignment.strategy": "it is a setting of its own, `rebalance`",
+    "transaction.timeout.ms": "it is a setting of its own, `transaction_timeout`",
+    "message.max.bytes": "it is a setting of its own, `largest_message`",
+    "transactional.id": "ownership of a partition is its transactional id",
+    "enable.idempotence": "transactions need it",
+    "enable.gapless.guarantee": "transactions need it as it is",
+    "acks": "transactions need all replicas",
+    "request.required.acks": "transactions need all replicas",
+    "message.timeout.ms": "it follows `transaction_timeout`",
+    "delivery.timeout.ms": "it follows `transaction_timeout`",
+    "delivery.report.only.error": "the offsets of what was sent are part of the state",
+    "enable.auto.commit": "the state topic alone says where to continue",
+    "auto.commit.enable": "the state topic alone says where to continue",
+    "enable.auto.offset.store": "the state topic alone says where to continue",
+    "auto.offset.reset": "an offset that is gone must stop the stream, not skip data",
+    "enable.partition.eof": "the end of a state partition is recognised by it",
+    "allow.auto.create.topics": "topics are made by `stream-fs topics create`",
+}
+_NOT_KIP_848: Final = ("session.timeout.ms", "heartbeat.interval.ms", "group.protocol.type")
+
+# Who reads a property: the others only warn of it.
+_CONSUMER_ONLY: Final = re.compile(
+    r"(fetch|queued|group|session|heartbeat|consume|auto)\."
+    r"|(max\.poll\.interval\.ms|max\.partition\.fetch\.bytes|check\.crcs|isolation\.level)$"
+)
+_PRODUCER_ONLY: Final = re.compile(
+    r"(queue\.buffering|linger|batch|compression|partitioner|sticky\.partitioning)(\.|$)"
+    r"|(retry\.backoff(\.max)?\.ms|retries|message\.send\.max\.retries|request\.timeout\.ms)$"
+)
+_SECRET: Final = re.compile(r"password|secret|jaas|oauthbearer\.config|\.pem$|token(?!.*url)")
+
+
+@dataclass(frozen=True)
+class ClientSettings:
+    """Where the brokers are, and how to speak with them; times in seconds."""
+
+    bootstrap: str
+    group: str
+    rebalance: Rebalance = Rebalance.COOPERATIVE
+    transaction_timeout: float = 60.0
+    """After this the broker voids an open transaction and fences its owner."""
+    patience: float = 30.0
+    """The longest that one call waits for the broker."""
+    largest_message: int = 1_000_000
+    """Bytes of the largest input record or ranking; a dead letter has room for its headers."""
+    properties: Mapping[str, Property] = field(default_factory=dict, repr=False)
+    """More librdkafka properties; may hold secrets, and is not shown."""
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot work, by name."""
+        if not self.bootstrap.strip():
+            raise InvalidParameter("bootstrap: give host:port of at least one broker")
+        if not self.group.strip():
+            raise InvalidParameter("group: give the consumer group a name")
+        for name in ("transaction_timeout", "patience", "largest_message"):
+            if not getattr(self, name) > 0:
+                raise InvalidParameter(f"{name}: {getattr(self, name)} is not above zero")
+        for name, value in self.properties.items():
+            if not isinstance(value, str | int | float | bool):
+                raise InvalidParameter(f"{name}: a property is a text, a number, or true or false")
+            if reason := _OWN.get(name):
+                raise InvalidParameter(f"{name} cannot be set: {reason}")
+            if self.rebalance is Rebalance.CONSUMER and name in _NOT_KIP_848:
+                raise InvalidParameter(
+                    f"{name} cannot be set with the rebalance protocol `consumer`: "
+                    f"the broker decides it (group.consumer.{name})"
+                )
+
+    def consumer(self) -> dict[str, Any]:
+        """For the member of the group that reads the input."""
+        chosen = {
+            Rebalance.EAGER: {"partition.assignment.strategy": "range"},
+            Rebalance.COOPERATIVE: {"partition.assignment.strategy": "cooperative-sticky"},
+            Rebalance.CONSUMER: {"group.protocol": "consumer"},
+        }[self.rebalance]
+        return {**self._reading({}), **chosen, "group.id": self.group}
+
+    def state_reader(self) -> dict[str, Any]:
+        """For reading a state partition by position, outside of the group."""
+        return {
+            # The end of a partition is told by a fetch that found nothing: it must not wait long.
+            **self._reading({"isolation.level": "read_committed", "fetch.wait.max.ms": 10}),
+            "group.id": self.group,  # never joined, but the client asks for one
+            "enable.partition.eof": True,
+        }
+
+    def producer(self, transactional_id: str) -> dict[str, Any]:
+        """For the transactional producer with this id."""
+        return {
+            **_SHARED,
+            **_PRODUCING,
+            **self._without(_CONSUMER_ONLY),
+            "bootstrap.servers": self.bootstrap,
+            "transactional.id": transactional_id,
+            "transaction.timeout.ms": round(self.transaction_timeout * 1000),
+            "message.max.bytes": self.largest_message + HEADERS_BYTES,
+        }
+
+    def admin(self) -> dict[str, Any]:
+        """For questions about topics and offsets."""
+        both = re.compile(f"{_CONSUMER_ONLY.pattern}|{_PRODUCER_ONLY.pattern}")
+        return {**_SHARED, **self._without(both), "bootstrap.servers": self.bootstrap}
+
+    def redacted(self, text: str) -> str:
+        """The text without the values of properties that may be secret."""
+        for name, value in self.properties.items():
+            if _SECRET.search(name) and str(value):
+                text = text.replace(str(value), "***")
+        return text
+
+    def _reading(self, fixed: Mapping[str, Property]) -> dict[str, Any]:
+        return {
+            **_SHARED,
+            **_CONSUMING,
+            **self._without(_PRODUCER_ONLY),
+            "bootstrap.servers": self.bootstrap,
+            "enable.auto.commit": False,
+            "enable.auto.offset.store": False,
+            "auto.offset.reset": "error",
+            "allow.auto.create.topics": False,
+            **fixed,
+        }
+
+    def _without(self, unread: re.Pattern[str]) -> dict[str, Property]:
+        return {name: value for name, value in self.properties.items() if not unread.match(name)}

@@ -1,0 +1,108 @@
+"""Topics: look at them, make them, and say in plain words what is wrong with them.
+
+For the start of the service and for `stream-fs topics`: a broker that does not answer is an error
+here, and not something to wait for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin._config import ConfigResource
+from confluent_kafka.cimpl import NewTopic
+
+from stream_fs.errors import FatalError, RetriableError
+from stream_fs.kafka.clients import admin_client
+from stream_fs.kafka.errors import Trouble, classified, translated
+from stream_fs.kafka.plans import TopicPlan, problems
+from stream_fs.kafka.settings import ClientSettings
+
+
+class Topics:
+    """The topics on the broker."""
+
+    def __init__(self, settings: ClientSettings) -> None:
+        self._settings = settings
+        self._trouble = Trouble()
+        self._admin = admin_client(settings, self._trouble)
+
+    def partitions(self, names: Sequence[str]) -> dict[str, int]:
+        """The number of partitions of each of these topics that exists."""
+        found = {}
+        for name in names:
+            doing = f"looking for topic {name}"
+            with self._asking(doing):
+                topic = self._admin.list_topics(name, self._settings.patience).topics[name]
+            if topic.error is None:
+                found[name] = len(topic.partitions)
+            elif topic.error.code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                raise classified(topic.error, doing, self._trouble)
+        return found
+
+    def config(self, name: str) -> dict[str, str]:
+        """The configuration of a topic, defaults included."""
+        resource = ConfigResource(ConfigResource.Type.TOPIC, name)
+        with self._asking(f"reading the configuration of topic {name}"):
+            (answer,) = self._admin.describe_configs(
+                [resource], request_timeout=self._settings.patience
+            ).values()
+            entries = answer.result()
+        return {key: entry.value for key, entry in entries.items() if entry.value is not None}
+
+    def create(self, plans: Sequence[TopicPlan]) -> list[str]:
+        """Make the topics that are not there; those that are stay as they are. Which were made."""
+        missing = {plan.name for plan in plans} - self.partitions([p.name for p in plans]).keys()
+        wanted = [
+            NewTopic(plan.name, plan.partitions, plan.replication, config=dict(plan.config))
+            for plan in plans
+            if plan.name in missing
+        ]
+        if not wanted:
+            return []
+        answers = self._admin.create_topics(
+            wanted,
+            operation_timeout=self._settings.patience,
+            request_timeout=self._settings.patience,
+        )
+        return [name for name, answer in answers.items() if self._created(name, answer)]
+
+    def check(self, plans: Sequence[TopicPlan]) -> list[str]:
+        """What is wrong, a sentence each, with what to do; empty when all is well."""
+        found = []
+        existing = self.partitions([plan.name for plan in plans])
+        for plan in plans:
+            if plan.name in existing:
+                found += problems(plan, existing[plan.name], self.config(plan.name))
+            else:
+                found.append(
+                    f"topic {plan.name} does not exist: make it with `stream-fs topics create`"
+                )
+        return found
+
+    def _created(self, name: str, answer: Future[None]) -> bool:
+        """Whether it was us; somebody else may have been faster."""
+        with self._asking(f"creating topic {name}"):
+            try:
+                answer.result()
+            except KafkaException as exception:
+                if exception.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                    raise
+                return False
+        return True
+
+    @contextmanager
+    def _asking(self, doing: str) -> Iterator[None]:
+        """Translate errors; what could pass by itself is an error all the same."""
+        try:
+            with translated(doing, self._trouble):
+                try:
+                    yield
+                finally:
+                    self._admin.poll(0)  # what it has to say of its connection
+        except RetriableError as reason:
+            raise FatalError(
+                f"{reason}; no answer from bootstrap.servers={self._settings.bootstrap}"
+            ) from reason

@@ -1,0 +1,40 @@
+"""All of it: a broker, as the pipeline sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from stream_fs.kafka.clients import admin_client
+from stream_fs.kafka.consumer import KafkaInput
+from stream_fs.kafka.errors import Trouble
+from stream_fs.kafka.outbox import KafkaOutbox
+from stream_fs.kafka.settings import ClientSettings
+from stream_fs.kafka.state_log import KafkaStateLog
+from stream_fs.pipeline.ports import Assignment, Partition
+
+
+class KafkaTransport:
+    """See `stream_fs.pipeline.ports.Transport`.
+
+    `state_topic_of` gives the name of the state topic of an input topic; both have as many
+    partitions.
+    """
+
+    def __init__(self, settings: ClientSettings, state_topic_of: Callable[[str], str]) -> None:
+        self._settings = settings
+        self._state_topic_of = state_topic_of
+        self._trouble = Trouble()
+        self._admin = admin_client(settings, self._trouble)
+
+    def input(self, topics: Sequence[str], assignment: Assignment) -> KafkaInput:
+        """Join the group and subscribe."""
+        return KafkaInput(self._settings, topics, assignment)
+
+    def outbox(self, partition: Partition) -> KafkaOutbox:
+        """A publisher for this input partition, which owns nothing yet."""
+        return KafkaOutbox(self._settings, f"{self._settings.group}/{partition}")
+
+    def state_log(self, partition: Partition) -> KafkaStateLog:
+        """The state of this input partition."""
+        place = Partition(self._state_topic_of(partition.topic), partition.number)
+        return KafkaStateLog(self._settings, place, self._admin, self._trouble)

@@ -1,0 +1,18 @@
+"""The contract of `stream_fs.pipeline.ports`, whoever keeps it.
+
+A backend is put to the test by a subclass with a fixture `backend`:
+
+    class TestMyBackend(TransportContract):
+        @pytest.fixture
+        def backend(self) -> Backend: ...
+"""
+
+from __future__ import annotations
+
+from tests.contracts.input import InputContract
+from tests.contracts.outbox import OutboxContract
+from tests.contracts.state_log import StateLogContract
+
+
+class TransportContract(OutboxContract, StateLogContract, InputContract):
+    """All of it."""

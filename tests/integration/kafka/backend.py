@@ -1,0 +1,111 @@
+"""The broker of the integration tests, for the contract suite."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+
+from stream_fs.kafka import ClientSettings, KafkaTransport, Rebalance
+from stream_fs.kafka.settings import Property
+from stream_fs.pipeline.ports import Partition
+from tests.contracts.backend import Published
+from tests.integration.topics import PATIENCE_SECONDS, Topics
+
+
+_BRISK = {"heartbeat.interval.ms": 500, "session.timeout.ms": 6000}
+"""So that the members of a group learn of each other sooner."""
+
+
+class KafkaBackend:
+    """Topics and groups of a test's own on a real broker."""
+
+    def __init__(self, topics: Topics, rebalance: Rebalance = Rebalance.COOPERATIVE) -> None:
+        self.topics = topics
+        self._rebalance = rebalance
+        self._producer = Producer({"bootstrap.servers": topics.bootstrap, "linger.ms": 0})
+        self._states: dict[str, str] = {}
+        self._groups: dict[str, str] = {}
+
+    def topic(self, partitions: int = 1) -> str:
+        name = self.topics.create("input", partitions=partitions)
+        self._states[name] = self.topics.create("state", partitions=partitions)
+        return name
+
+    def state_topic(self, topic: str) -> str:
+        return self._states[topic]
+
+    def settings(self, group: str = "group", **properties: Property) -> ClientSettings:
+        name = self._groups.setdefault(group, self.topics.unique(group))
+        if self._rebalance is not Rebalance.CONSUMER:
+            properties = {**_BRISK, **properties}
+        return ClientSettings(
+            self.topics.bootstrap, name, rebalance=self._rebalance, properties=properties
+        )
+
+    def transport(self, group: str = "group") -> KafkaTransport:
+        return KafkaTransport(self.settings(group), self.state_topic)
+
+    def produce(
+        self,
+        partition: Partition,
+        value: bytes | None,
+        key: bytes | None = None,
+        headers: tuple[tuple[str, bytes | None], ...] = (),
+    ) -> int:
+        delivered: list[int | None] = []
+
+        def on_delivery(error: KafkaError | None, message: Message) -> None:
+            assert error is None, error
+            delivered.append(message.offset())
+
+        self._producer.produce(
+            partition.topic,
+            value,
+            key,
+            partition.number,
+            on_delivery=on_delivery,
+            headers=list(headers),
+        )
+        assert self._producer.flush(PATIENCE_SECONDS) == 0
+        return cast(int, delivered[0])
+
+    def delete_below(self, partition: Partition, offset: int) -> None:
+        place = TopicPartition(partition.topic, partition.number, offset)
+        for deleted in self.topics.admin.delete_records([place]).values():
+            deleted.result(PATIENCE_SECONDS)
+
+    def published(self, topic: str, partition: int = 0) -> list[Published]:
+        return list(self.committed(topic, partition).values())
+
+    def committed(self, topic: str, partition: int = 0) -> Mapping[int, Published]:
+        """Committed records by offset, up to the first open transaction."""
+        consumer = Consumer(
+            {
+                "bootstrap.servers": self.topics.bootstrap,
+                "group.id": self.topics.unique("reader"),
+                "isolation.level": "read_committed",
+                "enable.auto.commit": False,
+                "enable.partition.eof": True,
+                "fetch.wait.max.ms": 10,
+            }
+        )
+        found: dict[int, Published] = {}
+        try:
+            place = TopicPartition(topic, partition, 0)
+            _, end = consumer.get_watermark_offsets(place, PATIENCE_SECONDS)
+            consumer.assign([place])
+            while True:
+                message = consumer.poll(PATIENCE_SECONDS)
+                assert message is not None, f"{topic}/{partition} does not come to its end"
+                offset = cast(int, message.offset())
+                if (error := message.error()) is None:
+                    headers = cast(Any, message.headers()) or ()
+                    found[offset] = Published(message.key(), message.value(), tuple(headers))
+                elif error.code() != KafkaError._PARTITION_EOF:
+                    raise KafkaException(error)
+                elif offset >= end:
+                    return found
+        finally:
+            consumer.close()
