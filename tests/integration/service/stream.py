@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from confluent_kafka import KafkaError, Producer
+from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from confluent_kafka import Message as Produced
 
 from stream_fs.kafka import Topics as KafkaTopics
@@ -21,6 +21,7 @@ from stream_fs.service.topic_plans import topic_plans
 from stream_fs.wire.encoding import encode_record
 from tests.contracts.backend import Published
 from tests.integration.kafka.backend import KafkaBackend
+from tests.integration.processes import wait_until
 from tests.integration.topics import PATIENCE_SECONDS, Topics
 
 Changes = Mapping[str, Any]
@@ -82,6 +83,16 @@ class Stream:
         """The last committed chunk that any member has told of."""
         self._began = round(time.time() * 1000) - 3_600_000
         self._producer = Producer({"bootstrap.servers": topics.bootstrap, "linger.ms": 0})
+        self._uncommitted, self._decided = (
+            Consumer(
+                {
+                    "bootstrap.servers": topics.bootstrap,
+                    "group.id": topics.unique("reader"),
+                    "isolation.level": level,
+                }
+            )
+            for level in ("read_uncommitted", "read_committed")
+        )
         self._files = 0
         self._created: list[str] = []
         self.create(partitions)
@@ -128,6 +139,8 @@ class Stream:
         self._created += topics.create(topic_plans(configuration, topics, partitions=partitions))
 
     def remove(self) -> None:
+        self._uncommitted.close()
+        self._decided.close()
         if self._created:
             for deleted in self.topics.admin.delete_topics(self._created).values():
                 deleted.result(PATIENCE_SECONDS)
@@ -180,7 +193,7 @@ class Stream:
     def rankings(self) -> Output:
         """Every published ranking."""
         found: dict[Partition, list[Published]] = {place: [] for place in self.partitions}
-        for published in self._committed(self.configuration().output.topic):
+        for published in self.committed(self.configuration().output.topic).values():
             ranking = json.loads(published.value or b"")
             found[Partition(ranking["topic"], ranking["partition"])].append(published)
         return found
@@ -188,7 +201,7 @@ class Stream:
     def letters(self) -> Output:
         """Every dead letter."""
         found: dict[Partition, list[Published]] = {place: [] for place in self.partitions}
-        for published in self._committed(self.configuration().dead_letters.topic):
+        for published in self.committed(self.configuration().dead_letters.topic).values():
             found[origin(published)].append(published)
         return found
 
@@ -196,10 +209,29 @@ class Stream:
         """The committed records of a state partition, by offset."""
         place = self.only if partition is None else partition
         topic = self.configuration().state_topics()[place.topic]
-        return KafkaBackend(self.topics).committed(topic, place.number)
+        return self.committed(topic, place.number)
 
-    def _committed(self, topic: str) -> list[Published]:
-        return KafkaBackend(self.topics).published(topic)
+    def end(self, topic: str, partition: int = 0) -> int:
+        """The end of a partition of any topic, open transactions and markers included."""
+        return self._end(self._uncommitted, topic, partition)
+
+    def committed(self, topic: str, partition: int = 0) -> Mapping[int, Published]:
+        """The committed records of a partition of any topic, by offset.
+
+        A commit is acknowledged before its records are visible, so this waits until every
+        transaction is decided; it does not end while one is open.
+        """
+        end = self.end(topic, partition)
+        wait_until(
+            lambda: self._end(self._decided, topic, partition) >= end,
+            f"a transaction in {topic} is open",
+        )
+        return KafkaBackend(self.topics).committed(topic, partition)
+
+    @staticmethod
+    def _end(reader: Consumer, topic: str, partition: int) -> int:
+        _, end = reader.get_watermark_offsets(TopicPartition(topic, partition), PATIENCE_SECONDS)
+        return int(end)
 
 
 def origin(letter: Published) -> Partition:
