@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +10,13 @@ import pytest
 
 from stream_fs.pipeline import worker
 from tests.integration.service.members import Member
-from tests.integration.service.stream import Stream
+from tests.integration.service.services import COMMAND, Service
+from tests.integration.service.stream import Changes, Stream
 from tests.integration.topics import Topics
 
 MakeStream = Callable[..., Stream]
 MakeMember = Callable[..., Member]
+MakeService = Callable[..., Service]
 
 
 @pytest.fixture(autouse=True)
@@ -54,3 +56,19 @@ def member() -> Iterator[MakeMember]:
     yield make
     for one in made:
         one.die()
+
+
+@pytest.fixture
+def service() -> Iterator[MakeService]:
+    """Starts processes, and ends those that the test has left alive."""
+    made: list[Service] = []
+
+    def make(
+        stream: Stream, changes: Changes | None = None, *, program: Sequence[str] = COMMAND
+    ) -> Service:
+        made.append(Service(stream.file(changes), program))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.kill()

@@ -1,4 +1,4 @@
-"""A stream of a test's own on the broker: its configuration and topics, what goes in and comes out."""
+"""A stream of a test's own: its configuration and topics, what goes in and what comes out."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def chunks(count: int, seed: int = 0) -> list[bytes]:
 
 
 class Stream:
-    """Topics that exist, and a configuration that names them; `changes` go over the usual one."""
+    """Topics on the broker, and a configuration that names them; `changes` go over the usual."""
 
     def __init__(
         self,
@@ -69,6 +69,7 @@ class Stream:
         *,
         partitions: int = 1,
         inputs: int = 1,
+        create: bool = True,
     ) -> None:
         self.topics = topics
         self.folder = folder
@@ -95,7 +96,8 @@ class Stream:
         )
         self._files = 0
         self._created: list[str] = []
-        self.create(partitions)
+        if create:
+            self.create(partitions)
 
     @property
     def only(self) -> Partition:

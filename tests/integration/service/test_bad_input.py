@@ -68,7 +68,7 @@ def test_every_kind_of_bad_record_becomes_a_dead_letter(
             "stream-fs-offset": str(message.offset),
             "stream-fs-timestamp": str(message.timestamp),
         }
-    counted = {reason: 1 for reason in BAD}
+    counted = dict.fromkeys(BAD, 1)
     assert [commit.letters for commit in one.of(events.ChunkCommitted)] == [counted, {}]
     assert_undisturbed(stream, 2)
 
