@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import sys
 import traceback
 from collections.abc import Sequence
@@ -11,6 +12,7 @@ from stream_fs.cli import config, run, topics, version
 from stream_fs.errors import StreamFsError
 from stream_fs.service.configuration.secrets import redacted
 from stream_fs.service.exit_codes import ExitCode, exit_code
+from stream_fs.service.logging import ROOT
 
 _INTERRUPTED = 130
 """As shells have it: 128 and the number of the signal."""
@@ -19,6 +21,9 @@ _INTERRUPTED = 130
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; its exit code."""
     arguments = parser().parse_args(argv)
+    # The Kafka client tells every attempt to connect; until the service sets its log up, one
+    # message at the end is enough.
+    logging.getLogger(ROOT).addHandler(logging.NullHandler())
     try:
         return int(arguments.command(arguments))
     except KeyboardInterrupt:
