@@ -160,9 +160,9 @@ class Chunker:
             first, last = self._letters[0], self._letters[-1]
             raise PoisonFlood(
                 f"{self.bad} of the {seen} records since offset {self._start} of "
-                f"{first.message.topic}/{first.message.partition} are bad "
-                f"(the last, at offset {last.message.offset}: {last.bad.reason}: {last.bad.detail}). "
-                "The producer seems to be broken; once it is mended, either move past the bad records "
+                f"{first.message.topic}/{first.message.partition} are bad; the last one, at offset "
+                f"{last.message.offset}, is {last.bad.reason}: {last.bad.detail}. "
+                "The producer seems to be broken. Once it is mended, move past the bad records "
                 "with `stream-fs checkpoint reset --to-offset`, or let them go with "
                 "dead_letters.policy = 'skip', or raise dead_letters.max_ratio"
             )

@@ -378,3 +378,7 @@ class MemoryTransport:
     def state_log(self, partition: Partition) -> MemoryStateLog:
         """The state of this partition."""
         return MemoryStateLog(self.broker.log(self.state_topics[partition.topic], partition.number))
+
+    def input_log(self, partition: Partition) -> MemoryStateLog:
+        """The partition itself."""
+        return MemoryStateLog(self.broker.log(*partition))

@@ -134,7 +134,7 @@ def model_of(restored: Restored) -> Model:
         cut = Cut(*restored.extra["cut"])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise CorruptSnapshot(f"the snapshot lacks what belongs to it: {error}") from error
-    return Model(restored.state, restored.next_offset, chosen, cut)
+    return Model(restored.state, restored.next_offset, chosen or None, cut)
 
 
 def progress_record(settings: StreamSettings, partition: Partition, progress: Progress) -> Outgoing:

@@ -183,3 +183,7 @@ class Transport(Protocol):
     def state_log(self, partition: Partition) -> StateLog:
         """The state of this input partition."""
         ...
+
+    def input_log(self, partition: Partition) -> StateLog:
+        """The input partition itself, read by position, outside of the group."""
+        ...

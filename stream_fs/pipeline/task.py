@@ -180,8 +180,7 @@ class Task:
 
     def _fresh_model(self) -> Model:
         low, high = self._input.bounds(self.partition)
-        origin = f"{self._settings.stream}/{self.partition}"
-        state = initial_state(self._settings.params, origin)
+        state = initial_state(self._settings.params, self._settings.origin(self.partition))
         start = low if self._settings.start == "earliest" else high
         return Model(state, start, None, self._settings.cut)
 

@@ -25,7 +25,7 @@ from stream_fs.service.logging import set_up
 from stream_fs.service.measuring import MetricsObserver
 from stream_fs.service.metrics import Metrics
 from stream_fs.service.reporting import log_event
-from stream_fs.service.topic_plans import topic_plans
+from stream_fs.service.topic_plans import topic_problems
 from stream_fs.service.watchdog import Watchdog
 from stream_fs.service.web import WebServer
 
@@ -46,10 +46,10 @@ def run(configuration: Configuration, *, step: Callable[[str], None] = lambda _:
         secrets=configuration.secrets(),
     )
     settings = configuration.kafka_settings()
-    problems = Topics(settings).check(topic_plans(configuration, Topics(settings)))
+    problems = topic_problems(configuration, Topics(settings))
+    for problem in problems:
+        _LOGGER.error(problem)
     if problems:
-        for problem in problems:
-            _LOGGER.error(problem)
         return ExitCode.PROBLEM
     registry = CollectorRegistry()
     metrics = MetricsObserver(Metrics(registry), configuration.stream.name, time.time)

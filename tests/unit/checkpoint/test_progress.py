@@ -25,9 +25,9 @@ def records(draw: st.DrawFn) -> Progress:
         from_offset=begin,
         next_offset=end,
         snapshots=draw(
-            st.lists(
-                st.builds(SnapshotPlace, counts, counts, counts), min_size=1, max_size=2
-            ).map(tuple)
+            st.lists(st.builds(SnapshotPlace, counts, counts, counts), min_size=1, max_size=2).map(
+                tuple
+            )
         ),
         digest=draw(st.none() | st.binary().map(digest)),
         fingerprint=draw(st.text(max_size=20)),
