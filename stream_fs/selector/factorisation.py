@@ -26,6 +26,8 @@ LEAST_LOSS = 1e-12
 """Floor of a view's loss relative to its energy."""
 LEAST_TERM = 1e-150
 """Floor of a first term's weight, by which V's penalty is divided."""
+LEAST_ENERGY = 1e-150
+"""Below this a view has nothing to explain; j/s must stay finite."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -138,7 +140,7 @@ def term_weights(
         weight = 1.0
         if params.view_weights == "learned":
             weight = (share * len(problems) if params.energy_scaling else share) ** params.lam
-        if params.energy_scaling and problem.total_energy > 0:
+        if params.energy_scaling and problem.total_energy > LEAST_ENERGY:
             weight *= j / problem.total_energy
         weights.append(max(weight, LEAST_TERM))
     return np.array(weights)

@@ -106,11 +106,7 @@ def energy(view: Imputed, gram: Floats) -> float:
     steps = squares + 2 * np.tril(gram, -1).sum(axis=1)
     steps += 2 * times(view.rows, view.carried)
     norms = np.concatenate([[0.0], np.cumsum(steps)]) + carried @ carried
-    n_j = view.fit[view.gaps] / view.c if view.c.all() else _counts(view)
-    return total + float((view.c / n_j) @ norms[view.before])
-
-
-def _counts(view: Imputed) -> Floats:
-    """n_j of the missing rows, with 1 where there was no present row before (weight zero)."""
-    safe = np.where(view.c > 0, view.c, 1.0)
-    return np.where(view.c > 0, view.fit[view.gaps] / safe, 1.0)
+    # c_j/n_j = c_j²/fit_j; where n_j has decayed to almost nothing, fit_j is zero before c_j is.
+    fit = view.fit[view.gaps]
+    roots = np.sqrt(np.where(fit > 0, fit, 1.0))
+    return total + float((view.c / roots) ** 2 @ norms[view.before])

@@ -9,7 +9,6 @@ with W̃ the squared weights and L the graph's Laplacian:
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +22,8 @@ from stream_fs.selector.graph import Graph
 EPSILON = 1e-12
 """ε of H = diag(1/(‖V(i,:)‖ + ε)), Eq. 12."""
 
+SMALLEST = float(np.finfo(np.float64).tiny)
+"""Least loss whose logarithm is taken."""
 LEAST_WEIGHT = 1e-12
 """Floor of α relative to the largest: a view at exactly zero could never come back."""
 
@@ -143,7 +144,7 @@ def consensus_step(U: Floats, tied: Ties) -> Floats:
 
 def alpha_step(losses: Sequence[float], lam: float) -> list[float]:
     """α_v ∝ L_v^{1/(1−λ)} (Eq. 21), in logarithms; positive, sums to 1."""
-    logs = [math.log(max(loss, sys.float_info.min)) / (1 - lam) for loss in losses]
+    logs = [math.log(max(loss, SMALLEST)) / (1 - lam) for loss in losses]
     largest = max(logs)
     shares = [max(math.exp(log - largest), LEAST_WEIGHT) for log in logs]
     total = sum(shares)
