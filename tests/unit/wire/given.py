@@ -33,9 +33,12 @@ class Given:
 
 def numbers(view: DeclaredView) -> st.SearchStrategy[float]:
     low = -1e6 if view.transform == "minmax" else 0.0
-    width = 32 if view.dtype == "float32" else 64
+    single = view.dtype == "float32"
     return st.one_of(
-        st.floats(low, 1e6, width=width), st.integers(int(low), 1000), st.just(0.0), st.just(-0.0)
+        st.floats(low, 1e6, width=32 if single else 64),
+        st.integers(int(low), 1000),
+        st.just(0.0),
+        st.just(-0.0),
     )
 
 
