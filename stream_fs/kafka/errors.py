@@ -54,9 +54,11 @@ _PERMANENT: Final = {
     ),
     KafkaError.MSG_SIZE_TOO_LARGE: _SIZE,
     KafkaError.RECORD_LIST_TOO_LARGE: _SIZE,
-    KafkaError.UNKNOWN_TOPIC_OR_PART: _MISSING,
     KafkaError._UNKNOWN_TOPIC: _MISSING,
     KafkaError._UNKNOWN_PARTITION: _MISSING,
+    KafkaError.INCONSISTENT_GROUP_PROTOCOL: (
+        "stop the members of the group that use another rebalance protocol"
+    ),
     KafkaError.INVALID_REPLICATION_FACTOR: "lower the replication factor, or add brokers",
     KafkaError._INVALID_ARG: "check the librdkafka properties",
 }
@@ -64,6 +66,7 @@ _PERMANENT: Final = {
 # The client gave up waiting, or lost its connection; some of these do not call themselves
 # retriable.
 _PASSING: Final = {
+    KafkaError.UNKNOWN_TOPIC_OR_PART,  # also said by a broker that has just started
     KafkaError._TIMED_OUT,
     KafkaError._TIMED_OUT_QUEUE,
     KafkaError._TRANSPORT,
@@ -126,6 +129,8 @@ def classified(
         return FatalError(f"{text}; {advice}")
     if error.fatal():
         return FatalError(text)
+    if code == KafkaError.UNKNOWN_TOPIC_OR_PART:
+        text = f"{text}; {_MISSING}"
     if trouble is not None and trouble.reason is not None:
         text = f"{text}; {trouble.reason}"
     if otherwise is not None:

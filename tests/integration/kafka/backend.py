@@ -13,7 +13,6 @@ from stream_fs.pipeline.ports import Partition
 from tests.contracts.backend import Published
 from tests.integration.topics import PATIENCE_SECONDS, Topics
 
-
 _BRISK = {"heartbeat.interval.ms": 500, "session.timeout.ms": 6000}
 """So that the members of a group learn of each other sooner."""
 
