@@ -84,33 +84,56 @@ def test_a_delivery_error_voids_the_transaction_unless_it_is_worse() -> None:
     assert isinstance(classified(denied, "sending", otherwise=AbortableError), FatalError)
 
 
+def said(code: int, text: str) -> KafkaError:
+    return KafkaError(code, text)
+
+
 def test_the_reason_of_a_refused_connection_is_shown() -> None:
     trouble = Trouble()
-    trouble.note(KafkaError(KafkaError._AUTHENTICATION, "wrong credentials"))
+    trouble.note(said(KafkaError._AUTHENTICATION, "wrong credentials"))
     found = classified(error(KafkaError._TIMED_OUT), "committing", trouble)
     assert isinstance(found, RetriableError)
     assert "wrong credentials" in str(found)
     assert "sasl.password" in str(found)
 
 
-def test_the_telling_reason_outlives_the_general_one() -> None:
+@pytest.mark.parametrize("code", [KafkaError._TRANSPORT, KafkaError._RESOLVE])
+def test_when_all_brokers_are_down_the_last_attempt_tells_why(code: int) -> None:
     trouble = Trouble()
-    trouble.note(KafkaError(KafkaError._ALL_BROKERS_DOWN, "1/1 brokers are down"))
-    assert trouble.reason == "1/1 brokers are down (check bootstrap.servers)"
-    trouble.note(KafkaError(KafkaError._SSL, "certificate verify failed"))
-    trouble.note(KafkaError(KafkaError._ALL_BROKERS_DOWN, "1/1 brokers are down"))
+    trouble.note(said(code, "connection refused"))
+    assert trouble.reason is None  # it may be one of several
+    trouble.note(said(KafkaError._ALL_BROKERS_DOWN, "1/1 brokers are down"))
+    assert trouble.reason == "connection refused (check bootstrap.servers and security.protocol)"
+    trouble.note(said(code, "no route"))
+    assert trouble.reason == "no route (check bootstrap.servers and security.protocol)"
+
+
+def test_brokers_that_are_down_without_a_word() -> None:
+    trouble = Trouble()
+    trouble.note(said(KafkaError._ALL_BROKERS_DOWN, "1/1 brokers are down"))
     assert trouble.reason is not None
-    assert trouble.reason.startswith("certificate verify failed")
-    trouble.clear()
-    assert trouble.reason is None
-    trouble.note(KafkaError(KafkaError._ALL_BROKERS_DOWN, "1/1 brokers are down"))
     assert trouble.reason.startswith("1/1 brokers are down")
 
 
-def test_one_lost_connection_is_no_trouble() -> None:
+def test_a_refusal_tells_more_than_what_follows_it() -> None:
     trouble = Trouble()
-    trouble.note(KafkaError(KafkaError._TRANSPORT, "connection to one of three brokers"))
+    trouble.note(said(KafkaError._ALL_BROKERS_DOWN, "1/1 brokers are down"))
+    trouble.note(said(KafkaError._SSL, "certificate verify failed"))
+    trouble.note(said(KafkaError._TRANSPORT, "disconnected"))
+    trouble.note(said(KafkaError._ALL_BROKERS_DOWN, "1/1 brokers are down"))
+    assert trouble.reason is not None
+    assert trouble.reason.startswith("certificate verify failed")
+    assert "ssl.ca.location" in trouble.reason
+
+
+def test_trouble_is_over_when_a_broker_answers() -> None:
+    trouble = Trouble()
+    trouble.note(said(KafkaError._SSL, "certificate verify failed"))
+    trouble.clear()
     assert trouble.reason is None
+    trouble.note(said(KafkaError._ALL_BROKERS_DOWN, "1/1 brokers are down"))
+    assert trouble.reason is not None
+    assert trouble.reason.startswith("1/1 brokers are down")
 
 
 def test_errors_are_translated() -> None:
