@@ -119,6 +119,37 @@ def test_blocks_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(whole) == 39
 
 
+WHOLE = msgpack.packb(
+    {
+        "v": 1,
+        "id": "i" * 40,
+        "views": {"first": bytes(12), "second": [0.5] * 5, "third": bytes(280)},
+    }
+)
+
+
+def test_a_record_that_ends_early_is_malformed() -> None:
+    cut = [WHOLE[:length] for length in range(len(WHOLE))]
+    for values in (cut, *([value] for value in cut)):
+        batch = RecordDecoder(VIEWS).decode(values)
+        assert {bad.reason for bad in batch.bad} == {"malformed"}
+        assert len(batch.bad) == len(values)
+
+
+def test_a_map_has_as_many_entries_as_it_announces() -> None:
+    fields, views = WHOLE[:1], WHOLE.index(b"views") + 5
+    for wrong in (b"\x80", b"\x82", b"\x84", b"\x8f", b"\xde\x00\x04"):
+        values = [wrong + WHOLE[len(fields) :], WHOLE[:views] + wrong + WHOLE[views + 1 :]]
+        batch = RecordDecoder(VIEWS).decode([WHOLE, *values, WHOLE])
+        assert [bad.reason for bad in batch.bad] == ["malformed", "malformed"]
+    long = [
+        b"\xde\x00\x03" + WHOLE[1:],
+        WHOLE[:views] + b"\xde\x00\x03" + WHOLE[views + 1 :],
+        WHOLE[: views - 6].replace(b"\xd9\x28", b"\xda\x00\x28") + WHOLE[views - 6 :],
+    ]
+    assert RecordDecoder(VIEWS).decode([WHOLE, *long]).bad == ()
+
+
 def test_the_walk_reads_what_it_is_made_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ids of any length, missing views, plain lists and a second order: none is read alone."""
     swapped = [
