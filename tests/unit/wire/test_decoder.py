@@ -178,9 +178,18 @@ def test_the_walk_reads_what_it_is_made_for(monkeypatch: pytest.MonkeyPatch) -> 
         return parse(self, value)
 
     monkeypatch.setattr(MsgpackReader, "_parse", noted)
-    batch = RecordDecoder(VIEWS).decode(usual + swapped)
-    assert len(batch) == 220
-    assert alone == swapped[:1]
+    every = {name: row(name) for name in BY_NAME}
+    version_last = [msgpack.packb({"views": every, "v": 1})] * 20
+    batch = RecordDecoder(VIEWS).decode(usual + swapped + version_last)
+    assert len(batch) == 240
+    assert alone == swapped[:1] + version_last[:1]
+
+
+def test_a_list_of_floats_and_wide_integers_is_not_taken_for_floats() -> None:
+    mixed = [0.5, 1 << 40, 0.5, 0.5, 0.5]
+    value = msgpack.packb({"v": 1, "views": {"second": mixed}})
+    assert len(value) == len(msgpack.packb({"v": 1, "views": {"second": [0.5] * 5}}))
+    assert RecordDecoder(VIEWS).decode([value]).views["second"].dense().tolist() == [mixed]
 
 
 def test_more_views_than_a_short_map_holds() -> None:
@@ -275,6 +284,7 @@ BYTES: list[tuple[Reason, bytes | None]] = [
     ("malformed", msgpack.packb({"v": 1, "views": {"first": msgpack.Timestamp(1, 2)}})),
     ("malformed", packed(first=ONES) + b"\x00"),
     ("malformed", packed(first=ONES)[:-1]),
+    ("malformed", msgpack.packb({"v": 1, "id": b"abc", "views": {"first": bytes(12)}})),
     ("dimension", msgpack.packb({"v": 1, "views": {"first": bytes(13)}})),
     ("unknown_view", b"\x82\xa1v\x01\xa5views\x81\xa2\xff\n\xc0"),
     ("bad_sparse", msgpack.packb({"v": 1, "views": {"first": {"i": b"123", "x": []}}})),
