@@ -211,8 +211,7 @@ class KafkaInput:
     ) -> None:
         """Pass an event on; what it raises waits until the client's call is over."""
         try:
-            if partitions:  # incremental protocols also report that nothing changed
-                event([Partition(p.topic, p.partition) for p in partitions])
+            event([Partition(p.topic, p.partition) for p in partitions])
         except Exception as exception:  # noqa: BLE001  # kept, and raised by `poll` or `close`
             self._raised = self._raised or exception
 

@@ -53,6 +53,7 @@ class Task:
         self,
         partition: Partition,
         settings: StreamSettings,
+        decoder: RecordDecoder,
         transport: Transport,
         source: Input,
         around: Surroundings,
@@ -63,7 +64,7 @@ class Task:
         self._input = source
         self._around = around
         self._outbox: Outbox = transport.outbox(partition)
-        self._decoder = RecordDecoder(settings.views, settings.record_format, settings.limits)
+        self._decoder = decoder
         self._model: Model | None = None
         self._chunker: Chunker | None = None
         self._progress: Progress | None = None
