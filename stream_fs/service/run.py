@@ -111,8 +111,8 @@ def _ready(worker: Worker) -> tuple[bool, str]:
     complaint = worker.complaint
     if complaint is not None:
         return False, f"waiting for the broker: {complaint}"
-    if not worker.tasks:
-        return False, "no partition is assigned yet"
+    if not worker.joined:
+        return False, "joining the group"
     return worker.ready, "restoring"
 
 

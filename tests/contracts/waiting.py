@@ -66,24 +66,24 @@ class Member:
             assert messages, f"an empty batch of {partition}"
             self.messages.setdefault(partition, []).extend(messages)
 
+    def polls(self, source: Input, condition: Callable[[], bool], what: str) -> None:
+        """Poll until something is true."""
+
+        def polled() -> bool:
+            self.poll(source)
+            return condition()
+
+        until(polled, f"waiting for {what}: {self.events}")
+
     def holds(self, source: Input, partitions: set[Partition]) -> None:
         """Poll until exactly these partitions are ours."""
-
-        def settled() -> bool:
-            self.poll(source)
-            return self.mine == partitions
-
-        until(settled, f"waiting for {partitions}: {self.events}")
+        self.polls(source, lambda: self.mine == partitions, f"to hold {partitions}")
 
     def receives(self, source: Input, partition: Partition, count: int) -> list[Message]:
         """Poll until so many messages of a partition are here; all of them."""
-
-        def enough() -> bool:
-            self.poll(source)
-            return len(self.messages.get(partition, [])) >= count
-
-        until(enough, f"waiting for {count} messages of {partition}: {self.messages}")
-        return self.messages[partition]
+        messages = self.messages.setdefault(partition, [])
+        self.polls(source, lambda: len(messages) >= count, f"{count} messages of {partition}")
+        return messages
 
     def offsets(self, partition: Partition) -> list[int]:
         return [message.offset for message in self.messages.get(partition, [])]
