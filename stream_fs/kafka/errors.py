@@ -76,6 +76,21 @@ _PASSING: Final = {
     KafkaError._NOENT,  # a partition has no leader at this moment
     KafkaError._WAIT_CACHE,
     KafkaError.REQUEST_TIMED_OUT,
+    # Said by a broker that has just started, or when leaders move; an admin client that knows
+    # only how it was before does not ask again by itself.
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.FENCED_LEADER_EPOCH,
+    KafkaError.UNKNOWN_LEADER_EPOCH,
+    KafkaError.OFFSET_NOT_AVAILABLE,
+    KafkaError.REPLICA_NOT_AVAILABLE,
+    KafkaError.BROKER_NOT_AVAILABLE,
+    KafkaError.NETWORK_EXCEPTION,
+    KafkaError.KAFKA_STORAGE_ERROR,
+    KafkaError.NOT_CONTROLLER,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.NOT_COORDINATOR,
 }
 
 # Why a connection is refused.
