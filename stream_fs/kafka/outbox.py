@@ -23,19 +23,23 @@ _FAREWELL_SECONDS: Final = 2.0
 class KafkaOutbox:
     """See `stream_fs.pipeline.ports.Outbox`.
 
-    One producer is one tenure: after a `FencedError` the next `take_over` starts another.
+    One producer is one tenure: after a `FencedError`, or when an owner takes over once more, the
+    next `take_over` starts another.
     """
 
     def __init__(self, settings: ClientSettings, transactional_id: str) -> None:
         self._settings = settings
         self._id = transactional_id
         self._producer: Producer | None = None
+        self._taken = False
         self._open = False
         self._committing = False  # the outcome is open: nothing but `commit` again may follow
         self.trouble = Trouble()
 
     def take_over(self) -> bool:
         """Fence the previous owner and end its transaction; False: call again."""
+        if self._taken:  # once more: a client can do this only once
+            self._discard()
         if self._producer is None:
             self._producer = transactional_producer(self._settings, self._id, self.trouble)
         try:
@@ -49,6 +53,7 @@ class KafkaOutbox:
             self._discard()
             return False
         self.trouble.clear()
+        self._taken = True
         return True
 
     def begin(self) -> None:
@@ -173,7 +178,7 @@ class KafkaOutbox:
         if self._producer is not None:
             self._producer.purge()
         self._producer = None
-        self._open = self._committing = False
+        self._taken = self._open = self._committing = False
 
 
 class _Deliveries:

@@ -147,6 +147,14 @@ class OutboxContract:
         first.close()
         second.close()
 
+    def test_an_owner_may_take_over_once_more(self, backend: Backend) -> None:
+        topic = backend.topic()
+        outbox = owner(owner(backend.transport().outbox(Partition(topic, 0))))
+        publish(outbox, topic, b"first")
+        publish(owner(outbox), topic, b"second")
+        assert values(backend.published(topic)) == [b"first", b"second"]
+        outbox.close()
+
     def test_a_fenced_outbox_can_be_aborted_and_closed(self, backend: Backend) -> None:
         topic = backend.topic()
         old = owner(backend.transport().outbox(Partition(topic, 0)))
