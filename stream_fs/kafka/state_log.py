@@ -22,6 +22,12 @@ from stream_fs.pipeline.ports import Partition, Stored
 _EARLIEST: Final = OffsetSpec.earliest()  # type: ignore[no-untyped-call]  # it has no types
 _LATEST: Final = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # it has no types
 _BATCH: Final = 500
+_MOVED: Final = {
+    KafkaError._NOENT,
+    KafkaError.FENCED_LEADER_EPOCH,
+    KafkaError.UNKNOWN_LEADER_EPOCH,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+}
 _WAIT_SECONDS: Final = 0.01
 """How long a scan waits before it lets its caller do something else."""
 
@@ -98,14 +104,17 @@ class KafkaStateLog:
                 offset = answer.result().offset
             except KafkaException as exception:
                 self._admin.poll(0)  # what it has to say of its connection
-                if exception.args[0].code() == KafkaError._NOENT:
-                    self._explain()
+                if exception.args[0].code() in _MOVED:
+                    self._look_again()
                 raise
         self.trouble.clear()
         return int(offset)
 
-    def _explain(self) -> None:
-        """Raise why there is no leader to be asked, if the broker says so."""
+    def _look_again(self) -> None:
+        """Ask who leads the partition, which the client remembers from before a broker's restart.
+
+        Raises why nobody does, if the broker says so.
+        """
         topic = self._partition.topic
         found = self._admin.list_topics(topic, self._settings.patience).topics[topic]
         if found.error is not None:
