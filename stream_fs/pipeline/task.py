@@ -120,6 +120,8 @@ class Task:
             self.advance()
         if self._work is not None or self._model is None or self._progress is None:
             return
+        if self._around.clock() >= deadline:  # others have used up the time
+            return
         if self._progress.snapshots[0].chunk < self._model.state.chunk == self._progress.chunk:
             self._commit_snapshot(self._model, self._progress)
 

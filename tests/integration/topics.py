@@ -39,12 +39,16 @@ class Topics:
         topic = NewTopic(name, num_partitions=partitions, config=dict(config or {}))
         self.admin.create_topics([topic])[name].result(PATIENCE_SECONDS)
         self._created.append(name)
+        self.await_leaders(name, partitions)
+        return name
+
+    def await_leaders(self, name: str, partitions: int) -> None:
+        """Wait until clients can use a topic that was just made."""
         deadline = time.monotonic() + PATIENCE_SECONDS
         while not self._has_leaders(name, partitions):
             if time.monotonic() > deadline:
                 raise TimeoutError(f"topic {name} has no leaders")
             time.sleep(0.05)
-        return name
 
     def read(self, topic: str, count: int, *, partition: int = 0) -> list[bytes | None]:
         """The values of the first ``count`` records; those of transactions only when committed."""

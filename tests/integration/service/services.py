@@ -24,6 +24,7 @@ class Service:
     """`stream-fs run`, or a program that begins in another way."""
 
     def __init__(self, configuration: Path, program: Sequence[str] = COMMAND) -> None:
+        self.configuration = configuration
         self._log = configuration.with_suffix(".log")
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(

@@ -83,15 +83,11 @@ class Stream:
         self.reached: dict[Partition, int] = defaultdict(int)
         """The last committed chunk that any member has told of."""
         self._began = round(time.time() * 1000) - 3_600_000
-        self._producer = Producer({"bootstrap.servers": topics.bootstrap, "linger.ms": 0})
+        # Silent: the broker may be stopped on purpose.
+        address = {"bootstrap.servers": topics.bootstrap, "log_level": 0}
+        self._producer = Producer({**address, "linger.ms": 0, "enable.idempotence": True})
         self._uncommitted, self._decided = (
-            Consumer(
-                {
-                    "bootstrap.servers": topics.bootstrap,
-                    "group.id": topics.unique("reader"),
-                    "isolation.level": level,
-                }
-            )
+            Consumer({**address, "group.id": topics.unique("reader"), "isolation.level": level})
             for level in ("read_uncommitted", "read_committed")
         )
         self._files = 0
@@ -138,7 +134,11 @@ class Stream:
         """Make the topics that do not exist, as `stream-fs topics create` does."""
         configuration = self.configuration()
         topics = KafkaTopics(configuration.kafka_settings())
-        self._created += topics.create(topic_plans(configuration, topics, partitions=partitions))
+        plans = topic_plans(configuration, topics, partitions=partitions)
+        self._created += topics.create(plans)
+        for plan in plans:
+            if plan.name in self._created:
+                self.topics.await_leaders(plan.name, plan.partitions)
 
     def remove(self) -> None:
         self._uncommitted.close()

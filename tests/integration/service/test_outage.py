@@ -1,0 +1,100 @@
+"""A broker that goes away and comes back: the service waits, and nothing is lost or twice."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from stream_fs.broker import BOOTSTRAP_VARIABLE, Broker, BrokerUnavailable
+from tests.integration.conftest import warm_broker
+from tests.integration.service.conftest import MakeService
+from tests.integration.service.stream import Stream
+from tests.integration.service.undisturbed import assert_undisturbed
+from tests.integration.topics import Topics
+
+PARTITIONS = 4
+PATIENCE = 3.0
+"""Seconds that a call waits: for one of each partition together longer than the watchdog does."""
+SETTINGS = {
+    "kafka.transaction_timeout": 8.0,
+    "service.watchdog_seconds": 9.0,
+    "service.grace_seconds": 1.0,
+}
+
+PROGRAM = f"""
+import sys, time
+from dataclasses import replace
+from pathlib import Path
+from stream_fs.service.configuration import Configuration, load
+from stream_fs.service.run import run
+
+settings = Configuration.kafka_settings
+Configuration.kafka_settings = lambda self: replace(settings(self), patience={PATIENCE})
+path = Path(sys.argv[-1])
+
+def hold(step):
+    if step == "records sent" and path.with_suffix(".hold").exists():
+        print("holding a transaction open", file=sys.stderr, flush=True)
+        while path.with_suffix(".hold").exists():
+            time.sleep(0.02)
+
+sys.exit(run(load(path, {{}}), step=hold))
+"""
+
+
+@pytest.fixture
+def own_broker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Broker]:
+    """One that may be stopped."""
+    monkeypatch.delenv(BOOTSTRAP_VARIABLE, raising=False)
+    try:
+        own = warm_broker(tmp_path)
+        broker = own.__enter__()
+    except BrokerUnavailable as reason:
+        pytest.skip(str(reason))
+    yield broker
+    own.__exit__(None, None, None)
+
+
+def test_an_outage_is_waited_for(own_broker: Broker, tmp_path: Path, service: MakeService) -> None:
+    stream = Stream(Topics(own_broker.bootstrap), tmp_path, SETTINGS, partitions=PARTITIONS)
+    rankings = stream.configuration().output.topic
+    stream.feed_all(2)
+    one = service(stream, program=("-c", PROGRAM))
+    one.comes_to(lambda: one.said.count("chunk committed") == 2 * PARTITIONS, "two chunks each")
+    assert one.ready()
+
+    hold = one.configuration.with_suffix(".hold")
+    hold.touch()
+    stream.feed_all(2, seed=1)
+    one.says("holding a transaction open")
+    own_broker.stop()
+    hold.unlink()
+    one.comes_to(lambda: failures(one.said) >= PARTITIONS, "every partition tries")
+    one.comes_to(lambda: not one.ready(), "it is ready without a broker")
+    status, reason = one.get("/readyz")
+    assert status == 503
+    assert reason.startswith("waiting for the broker: ")
+    assert one.get("/healthz") == (200, "ok\n")
+
+    own_broker.start()
+    one.comes_to(one.ready, "it is not ready again")
+    stream.feed_all(1, seed=2)
+    one.comes_to(lambda: published(stream, rankings) == 5 * PARTITIONS, "five chunks each")
+    assert_undisturbed(stream, 5)
+
+    # Within its grace time it cannot save them all; the others are left as they are.
+    own_broker.stop()
+    one.send(signal.SIGTERM)
+    assert one.ends() == 0, one.said
+    assert one.said.count("transaction given up") == 1
+
+
+def failures(said: str) -> int:
+    return said.count("transaction retried") + said.count("transaction aborted")
+
+
+def published(stream: Stream, topic: str) -> int:
+    return len(stream.committed(topic))
