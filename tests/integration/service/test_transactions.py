@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-import pytest
-from confluent_kafka import Producer
-
 from stream_fs.errors import AbortableError
 from stream_fs.kafka import ClientSettings, KafkaTransport
 from stream_fs.kafka.outbox import KafkaOutbox
@@ -14,9 +9,8 @@ from stream_fs.pipeline import events
 from stream_fs.pipeline.ports import Partition
 from tests.integration.processes import wait_until
 from tests.integration.service.conftest import MakeMember, MakeStream
-from tests.integration.service.stream import CHUNK, Stream, chunks
+from tests.integration.service.stream import Stream, chunks
 from tests.integration.service.undisturbed import assert_undisturbed
-from tests.integration.topics import PATIENCE_SECONDS
 
 
 class Refused(KafkaOutbox):
@@ -70,39 +64,3 @@ def test_the_broker_voids_a_transaction_that_takes_too_long(
     assert (first.chunk, first.behind) == (0, 0)
     assert (again.chunk, again.behind) == (1, 0)
     assert_undisturbed(stream, 3)
-
-
-@pytest.mark.parametrize("end", [Producer.commit_transaction, Producer.abort_transaction])
-def test_a_commit_behind_a_foreign_open_transaction_is_not_overlooked(
-    end: Callable[[Producer, float], None], stream: Stream, member: MakeMember
-) -> None:
-    stream.feed(chunks(2))
-    first = member(stream)
-    first.completes(2)
-    foreign = Producer(
-        {
-            "bootstrap.servers": stream.topics.bootstrap,
-            "transactional.id": stream.topics.unique("foreign"),
-        }
-    )
-    foreign.init_transactions(PATIENCE_SECONDS)
-    foreign.begin_transaction()
-    state = stream.configuration().state_topics()[stream.only.topic]
-    foreign.produce(state, b"foreign", b"foreign", 0)
-    assert foreign.flush(PATIENCE_SECONDS) == 0
-    stream.feed(chunks(3)[-CHUNK:])
-    first.completes(3)
-    first.die()
-
-    stream.feed(chunks(4)[-CHUNK:])
-    second = member(stream)
-    second.until(lambda: second.phase() == "restoring", "restoring")
-    for _ in range(100):
-        second.worker.turn()
-    assert second.phase() == "restoring"
-    assert not second.of(events.Restored)
-    end(foreign, PATIENCE_SECONDS)
-    second.completes(4)
-    (restored,) = second.of(events.Restored)
-    assert restored.chunk + restored.behind == 3
-    assert_undisturbed(stream, 4)

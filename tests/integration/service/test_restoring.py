@@ -1,0 +1,83 @@
+"""Restoring: what was committed last is found, however long that takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from confluent_kafka import Producer
+
+from stream_fs.errors import RetriableError
+from stream_fs.kafka import ClientSettings, KafkaTransport
+from stream_fs.kafka.state_log import KafkaStateLog
+from stream_fs.pipeline import events
+from stream_fs.pipeline.ports import Partition
+from tests.integration.service.conftest import MakeMember
+from tests.integration.service.stream import CHUNK, Stream, chunks
+from tests.integration.service.undisturbed import assert_undisturbed
+from tests.integration.topics import PATIENCE_SECONDS
+
+
+@pytest.mark.parametrize("end", [Producer.commit_transaction, Producer.abort_transaction])
+def test_a_commit_behind_a_foreign_open_transaction_is_not_overlooked(
+    end: Callable[[Producer, float], None], stream: Stream, member: MakeMember
+) -> None:
+    stream.feed(chunks(2))
+    first = member(stream)
+    first.completes(2)
+    foreign = Producer(
+        {
+            "bootstrap.servers": stream.topics.bootstrap,
+            "transactional.id": stream.topics.unique("foreign"),
+        }
+    )
+    foreign.init_transactions(PATIENCE_SECONDS)
+    foreign.begin_transaction()
+    state = stream.configuration().state_topics()[stream.only.topic]
+    foreign.produce(state, b"foreign", b"foreign", 0)
+    assert foreign.flush(PATIENCE_SECONDS) == 0
+    stream.feed(chunks(3)[-CHUNK:])
+    first.completes(3)
+    first.die()
+
+    stream.feed(chunks(4)[-CHUNK:])
+    second = member(stream)
+    second.until(lambda: second.phase() == "restoring", "restoring")
+    for _ in range(100):
+        second.worker.turn()
+    assert second.phase() == "restoring"
+    assert not second.of(events.Restored)
+    end(foreign, PATIENCE_SECONDS)
+    second.completes(4)
+    (restored,) = second.of(events.Restored)
+    assert restored.chunk + restored.behind == 3
+    assert_undisturbed(stream, 4)
+
+
+class SlowToAnswer(KafkaTransport):
+    """The first questions after the state are not answered."""
+
+    def __init__(self, settings: ClientSettings, state_topic_of: Callable[[str], str]) -> None:
+        super().__init__(settings, state_topic_of)
+        self._unanswered = 2
+
+    def state_log(self, partition: Partition) -> KafkaStateLog:
+        if self._unanswered:
+            self._unanswered -= 1
+            raise RetriableError("no answer")
+        return super().state_log(partition)
+
+
+def test_a_restore_that_fails_begins_again(stream: Stream, member: MakeMember) -> None:
+    stream.feed(chunks(2))
+    first = member(stream)
+    first.completes(2)
+    first.die()
+    stream.feed(chunks(3)[-CHUNK:])
+    second = member(stream, transport=SlowToAnswer)
+    second.completes(3)
+    failed = events.RestoreFailed(stream.only, "no answer")
+    assert second.of(events.RestoreFailed) == [failed] * 2
+    (restored,) = second.of(events.Restored)
+    assert (restored.chunk, restored.behind) == (1, 1)
+    assert_undisturbed(stream, 3)
