@@ -30,10 +30,11 @@ def test_a_record_larger_than_the_topic_takes(backend: KafkaBackend) -> None:
     outbox = owner(backend.transport().outbox(Partition(topic, 0)))
     outbox.begin()
     with pytest.raises(FatalError, match=r"max\.message\.bytes of the topic"):
-        outbox.send([Outgoing(topic, b"key", bytes(20_000))])
-    outbox.abort()
+        outbox.send([Outgoing(topic, b"key", bytes(size), partition=0) for size in (1, 20_000, 2)])
+    outbox.close()
+    outbox = owner(backend.transport().outbox(Partition(topic, 0)))
     outbox.begin()
-    outbox.send([Outgoing(topic, b"key", b"small")])
+    outbox.send([Outgoing(topic, b"key", b"small", partition=0)])
     outbox.commit()
     assert backend.published(topic) == [Published(b"key", b"small")]
     outbox.close()
@@ -76,7 +77,7 @@ def test_records_that_are_not_acknowledged_in_time_void_the_transaction(
 
 def test_a_transaction_that_takes_too_long_is_fenced(own_backend: KafkaBackend) -> None:
     topic = own_backend.topic()
-    settings = replace(own_backend.settings(), transaction_timeout=1.0)
+    settings = replace(own_backend.settings(), transaction_timeout=5.0)
     outbox = KafkaOutbox(settings, own_backend.topics.unique("id"))
     owner(outbox).begin()
     outbox.send([Outgoing(topic, b"key", b"late", partition=0)])
