@@ -78,7 +78,10 @@ class KafkaOutbox:
         return [offset for offset in deliveries.offsets if offset is not None]
 
     def commit(self) -> None:
-        """Make the transaction visible; after a `RetriableError` call it again."""
+        """Make the transaction visible; after a `RetriableError` call it again.
+
+        The broker answers when this is decided; readers see it some milliseconds later.
+        """
         self._committing = True
         with self._acting("committing"):
             self._owned().commit_transaction(self._settings.patience)

@@ -10,7 +10,7 @@ from stream_fs.errors import AbortableError, FatalError, FencedError
 from stream_fs.kafka.outbox import KafkaOutbox
 from stream_fs.pipeline.ports import Outgoing, Partition
 from tests.contracts.backend import Published
-from tests.contracts.waiting import owner, until
+from tests.contracts.waiting import owner, published, until
 from tests.integration.kafka.backend import KafkaBackend
 
 
@@ -36,7 +36,7 @@ def test_a_record_larger_than_the_topic_takes(backend: KafkaBackend) -> None:
     outbox.begin()
     outbox.send([Outgoing(topic, b"key", b"small", partition=0)])
     outbox.commit()
-    assert backend.published(topic) == [Published(b"key", b"small")]
+    assert published(backend, topic, 1) == [Published(b"key", b"small")]
     outbox.close()
 
 
@@ -89,5 +89,5 @@ def test_a_transaction_that_takes_too_long_is_fenced(own_backend: KafkaBackend) 
     owner(outbox).begin()
     outbox.send([Outgoing(topic, b"key", b"again", partition=0)])
     outbox.commit()
-    assert own_backend.published(topic) == [Published(b"key", b"again")]
+    assert published(own_backend, topic, 1) == [Published(b"key", b"again")]
     outbox.close()
