@@ -132,7 +132,7 @@ class KafkaOutbox:
             except BufferError:
                 self._owned().poll(_STEP_SECONDS)
             except KafkaException as exception:
-                error: KafkaError = exception.args[0]
+                error = self._verdict() or exception.args[0]
                 size = len(record.value or b"") + len(record.key or b"")
                 doing = f"sending {size} bytes to {record.topic} as {self._id}"
                 raise classified(error, doing, self.trouble) from exception
@@ -158,8 +158,8 @@ class KafkaOutbox:
         """What the client has against this transaction or this producer, None for nothing.
 
         It repeats it to whoever begins a transaction; otherwise, as one is open already, that
-        changes nothing. A record that was purged does not tell why, and a fatal error that met a
-        callback on its way out may be forgotten.
+        changes nothing. A record that was purged or refused does not tell why, and a fatal error
+        that met a callback on its way out may be forgotten.
         """
         try:
             self._owned().begin_transaction()

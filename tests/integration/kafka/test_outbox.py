@@ -62,6 +62,23 @@ def test_more_records_than_the_client_queues(backend: KafkaBackend) -> None:
     outbox.close()
 
 
+def test_who_is_fenced_while_sending(backend: KafkaBackend) -> None:
+    topic = backend.topic()
+    name = backend.topics.unique("id")
+    settings = backend.settings(properties={"queue.buffering.max.messages": 10})
+    old = owner(KafkaOutbox(settings, name))
+    old.begin()
+    old.send([Outgoing(topic, None, b"old", partition=0)])
+    new = owner(KafkaOutbox(settings, name))
+    with pytest.raises(FencedError):
+        old.send([Outgoing(topic, None, b"old", partition=0)] * 1000)
+    with pytest.raises(FencedError, match="has to be taken over"):
+        old.begin()
+    assert backend.published(topic) == []
+    old.close()
+    new.close()
+
+
 def test_records_that_are_not_acknowledged_in_time_void_the_transaction(
     backend: KafkaBackend,
 ) -> None:
