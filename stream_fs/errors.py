@@ -2,9 +2,11 @@
 
 StreamFsError
 ├── InvalidParameter    a parameter or view declaration that cannot be used (also a ValueError)
+├── InvalidConfiguration    a configuration with problems, all of them listed
 ├── InvalidChunk        rows that the selector cannot take (also a ValueError)
 ├── NotFitted           asked for a result before the first chunk was complete
 ├── IncompatibleState   a saved or merged state that does not belong here (also a ValueError)
+├── InvalidMessage      a ranking that cannot be written or read (also a ValueError)
 ├── TransportError      the broker or the client to it
 │   ├── RetriableError      nothing happened; the same call may be made again
 │   ├── AbortableError      the transaction must be aborted; its content may be sent again
@@ -14,10 +16,19 @@ StreamFsError
     ├── OffsetGone          the input that the model needs is no longer in the log
     ├── PoisonFlood         too many bad records: the producer is broken
     ├── BadRecordRefused    a bad record under the policy `fail`
-    └── NoOwnership         another process keeps taking the same partitions
+    ├── NoOwnership         another process keeps taking the same partitions
+    └── CheckpointError     a checkpoint that cannot be continued from
+        ├── CorruptSnapshot         torn, incomplete, or not a snapshot at all
+        ├── CorruptProgress         not a progress record
+        ├── UnknownVersion          written in a format that this release does not read
+        │   ├── UnknownSnapshotVersion
+        │   └── UnknownProgressVersion
+        └── ConfigurationChanged    its sums mean something else under the present configuration
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 
 class StreamFsError(Exception):
@@ -26,6 +37,16 @@ class StreamFsError(Exception):
 
 class InvalidParameter(StreamFsError, ValueError):
     """A parameter is out of its range, or two of them contradict each other."""
+
+
+class InvalidConfiguration(StreamFsError):
+    """The configuration cannot be used; ``problems`` has one line for each thing to change."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        """Compose the message from the problems."""
+        self.problems = tuple(problems)
+        lines = "".join(f"\n  {problem}" for problem in self.problems)
+        super().__init__(f"the configuration cannot be used:{lines}")
 
 
 class InvalidChunk(StreamFsError, ValueError):
@@ -62,6 +83,10 @@ class NotFitted(StreamFsError):
 
 class IncompatibleState(StreamFsError, ValueError):
     """A state that was made with other views or parameters, or a file that is not one of ours."""
+
+
+class InvalidMessage(StreamFsError, ValueError):
+    """A ranking with numbers that are not finite, or a message that is no ranking we can read."""
 
 
 class TransportError(StreamFsError):
@@ -102,3 +127,56 @@ class BadRecordRefused(Refusal):
 
 class NoOwnership(Refusal):
     """Another process keeps taking over the same partitions."""
+
+
+class CheckpointError(Refusal):
+    """A checkpoint is there, but cannot be continued from."""
+
+
+class CorruptSnapshot(CheckpointError):
+    """A snapshot is torn, incomplete or altered, or the bytes never were one."""
+
+
+class CorruptProgress(CheckpointError):
+    """The bytes are not a progress record."""
+
+
+class UnknownVersion(CheckpointError):
+    """Written in a format that this release does not read.
+
+    ``found`` is the version of the format, ``known`` the one that this release reads.
+    """
+
+    def __init__(self, what: str, found: int, known: int) -> None:
+        """Compose the message from the thing and the versions."""
+        self.found = found
+        self.known = known
+        super().__init__(
+            f"the {what} has format version {found}, this release reads version {known}: "
+            "run the release that wrote it"
+        )
+
+
+class UnknownSnapshotVersion(UnknownVersion):
+    """A snapshot that another release wrote."""
+
+
+class UnknownProgressVersion(UnknownVersion):
+    """A progress record that another release wrote."""
+
+
+class ConfigurationChanged(CheckpointError):
+    """The sums of a snapshot mean something else under the present configuration.
+
+    ``differences`` has one line for each thing that changed, old → new.
+    """
+
+    def __init__(self, differences: Sequence[str]) -> None:
+        """Compose the message from the differences."""
+        self.differences = tuple(differences)
+        lines = "".join(f"\n  {difference}" for difference in self.differences)
+        super().__init__(
+            f"the checkpoint was made with another configuration:{lines}\n"
+            "go back to that configuration, or start the model anew with "
+            "`stream-fs checkpoint reset`"
+        )

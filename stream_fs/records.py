@@ -1,13 +1,45 @@
-"""Plain data that several layers share."""
+"""Messages as plain data: what adapters hand in and out, and what codecs say about them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+Headers: TypeAlias = tuple[tuple[str, bytes | None], ...]
+"""In order; a name may occur more than once."""
+
+Reason = Literal[
+    "tombstone",
+    "too_large",
+    "malformed",
+    "version",
+    "unknown_view",
+    "dimension",
+    "bad_sparse",
+    "all_missing",
+    "not_finite",
+    "negative",
+    "out_of_range",
+]
+"""Why a record cannot be used. Short and stable: dead letters and metrics carry it.
+
+tombstone      there is no value
+too_large      more bytes than the limit
+malformed      not the declared format, or not a record
+version        a record, but of another version of the format
+unknown_view   a view that is not declared
+dimension      a view with more or fewer values than declared
+bad_sparse     a sparse pair whose indices or values do not fit
+all_missing    no view is there
+not_finite     NaN or infinity, or beyond the declared precision
+negative       a negative value where the view does not allow one
+out_of_range   too large a value for transform `none`
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A record of an input topic, as received; `timestamp` in milliseconds."""
+    """One message as it was read; `timestamp` in milliseconds since 1970."""
 
     topic: str
     partition: int
@@ -15,4 +47,22 @@ class Message:
     timestamp: int
     key: bytes | None
     value: bytes | None
-    headers: tuple[tuple[str, bytes | None], ...] = ()
+    headers: Headers = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Payload:
+    """One message to be written; its topic is for the sender to know."""
+
+    key: bytes | None
+    value: bytes | None
+    headers: Headers = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BadRecord:
+    """A record that cannot be used: its position in the batch, why, and the particulars."""
+
+    position: int
+    reason: Reason
+    detail: str

@@ -1,12 +1,15 @@
-"""A command under the guard: the asking side."""
+"""A command or a directory under the guard: the asking side."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from stream_fs.broker import guard
@@ -64,3 +67,17 @@ class GuardedCommand:
         status = self._guard.wait()
         self._orders.close()
         return status
+
+
+@contextmanager
+def guarded_directory(prefix: str) -> Iterator[Path]:
+    """A temporary directory that is removed in the end, also when this process is killed."""
+    directory = Path(tempfile.mkdtemp(prefix=prefix))
+    watch = GuardedCommand([], output=Path(os.devnull), scratch=directory)
+    try:
+        yield directory
+    finally:
+        try:
+            shutil.rmtree(directory)
+        finally:
+            watch.kill()

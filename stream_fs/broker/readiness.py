@@ -18,6 +18,7 @@ START_SECONDS: Final = 120.0
 """How long a start may take; a few seconds on an idle machine."""
 
 _LOOK_SECONDS: Final = 0.1
+_ASK_SECONDS: Final = 5.0
 
 
 def answers(bootstrap: str, seconds: float) -> bool:
@@ -41,7 +42,7 @@ def await_start(
     while time.monotonic() < deadline:
         if not running():
             raise BrokerUnavailable("the broker ended while it was starting")
-        if announced() and answers(bootstrap, deadline - time.monotonic()):
+        if announced() and answers(bootstrap, _ASK_SECONDS):
             return
         time.sleep(_LOOK_SECONDS)
     raise BrokerUnavailable(f"the broker did not start within {START_SECONDS:.0f} s")

@@ -7,11 +7,11 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final
 
 from stream_fs.broker.errors import BrokerNotOurs, BrokerUnavailable
 from stream_fs.broker.external import ExternalBroker
+from stream_fs.broker.guarded import guarded_directory
 from stream_fs.broker.interface import PLAINTEXT, Broker
 from stream_fs.broker.java import JavaBroker
 from stream_fs.broker.readiness import answers
@@ -48,10 +48,10 @@ def running_broker(
         yield _external(bootstrap)
         return
     protocols = {PLAINTEXT: PLAINTEXT, **(listeners or {})}
-    with TemporaryDirectory(prefix="stream-fs-broker-", ignore_cleanup_errors=True) as scratch:
-        logs = log_dir or Path(scratch)
+    with guarded_directory("stream-fs-broker-") as scratch:
+        logs = log_dir or scratch
         logs.mkdir(parents=True, exist_ok=True)
-        with _own(Path(scratch), logs, protocols, properties or {}) as broker:
+        with _own(scratch, logs, protocols, properties or {}) as broker:
             yield broker
 
 

@@ -94,6 +94,28 @@ class KafkaInput:
         self._waiting.pop(partition, None)
         self._resumed[partition] = offset
 
+    def pause(self, partition: Partition) -> None:
+        """Deliver nothing of this partition until it is resumed; what is on its way is dropped."""
+        self._resumed.pop(partition, None)
+        self._waiting.pop(partition, None)
+        try:
+            self._consumer.pause([TopicPartition(partition.topic, partition.number)])
+        except KafkaException as exception:
+            if exception.args[0].code() != KafkaError._STATE:  # it is not ours any more
+                raise classified(
+                    exception.args[0], f"pausing {partition}", self.trouble
+                ) from exception
+
+    def known_end(self, partition: Partition) -> int | None:
+        """The end as the last fetch told it."""
+        where = TopicPartition(partition.topic, partition.number)
+        _, high = self._consumer.get_watermark_offsets(where, cached=True)
+        return high if high >= 0 else None
+
+    def complaint(self) -> str | None:
+        """Why there is no connection."""
+        return self.trouble.reason
+
     def bounds(self, partition: Partition) -> tuple[int, int]:
         """The first offset that is still there, and the one behind the last decided record."""
         where = TopicPartition(partition.topic, partition.number)

@@ -75,7 +75,7 @@ class Outbox(Protocol):
         ...
 
     def abort(self) -> None:
-        """Make everything since `begin` void."""
+        """Make everything since `begin` void; nothing to do where no transaction is open."""
         ...
 
     def close(self) -> None:
@@ -108,8 +108,10 @@ class StateLog(Protocol):
 
 
 class Assignment(Protocol):
-    """What an `Input` tells of its partitions, from within `poll` or `close`; calls must be short
-    but for `revoked`, which may finish what is due."""
+    """What an `Input` tells of its partitions, from within `poll` or `close`.
+
+    The calls must be short, but for `revoked`, which may finish what is due.
+    """
 
     def assigned(self, partitions: Sequence[Partition]) -> None:
         """These are ours now. They stay silent until `Input.resume`."""
@@ -128,7 +130,7 @@ class Input(Protocol):
     """The input topics, as a member of the consumer group."""
 
     def poll(self, timeout: float) -> Mapping[Partition, Sequence[Message]]:
-        """Messages by partition, each in the order of its offsets, waiting at most `timeout` seconds.
+        """Messages by partition, in the order of their offsets; waits at most `timeout` seconds.
 
         Only of partitions that were resumed, from the offset that was given then.
         """
@@ -138,8 +140,20 @@ class Input(Protocol):
         """Deliver this partition, from this offset on."""
         ...
 
+    def pause(self, partition: Partition) -> None:
+        """Deliver nothing of this partition until it is resumed."""
+        ...
+
     def bounds(self, partition: Partition) -> tuple[int, int]:
         """The first offset that is still there, and the one behind the last."""
+        ...
+
+    def known_end(self, partition: Partition) -> int | None:
+        """The offset behind the last message, as far as is known without asking."""
+        ...
+
+    def complaint(self) -> str | None:
+        """Why there is no connection; None when there is one."""
         ...
 
     def advise(self, offsets: Mapping[Partition, int]) -> None:
@@ -168,4 +182,8 @@ class Transport(Protocol):
 
     def state_log(self, partition: Partition) -> StateLog:
         """The state of this input partition."""
+        ...
+
+    def input_log(self, partition: Partition) -> StateLog:
+        """The input partition itself, read by position, outside of the group."""
         ...

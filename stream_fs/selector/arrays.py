@@ -1,4 +1,10 @@
-"""The array types of the selector, and the few operations that treat dense and CSR alike."""
+"""The array types of the selector, and the few operations that treat dense and CSR alike.
+
+V and Q (d×K) are stored column by column while they go through the iterations: columns are few and
+long, and V's weights go by row, so that this is several times faster. What is kept in a state is
+stored row by row, whatever it was computed from, so that a model restored from bytes goes on to the
+same bytes.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +25,8 @@ Rows: TypeAlias = "Working | scipy.sparse.csr_array[Any]"
 
 TINY = float(np.finfo(np.float32).tiny)
 """Floor of denominators that are free of the data's scale."""
+FLOORS = {np.dtype(np.float32): 1e-20, np.dtype(np.float64): 1e-150}
+"""Floor of denominators that have the data's scale, by precision: no quotient can overflow."""
 
 
 def gram(rows: Rows) -> Floats:
@@ -44,10 +52,23 @@ def column_square_sums(rows: Rows) -> Floats:
 
 
 def cross(rows: Rows, other: Working) -> Working:
-    """XᵀB, (d × columns of B), in the precision of the rows."""
-    return np.asarray(rows.T @ other.astype(rows.dtype, copy=False))
+    """XᵀB, (d × columns of B), in the precision of the rows; each column lies together."""
+    other = other.astype(rows.dtype, copy=False)
+    if isinstance(rows, scipy.sparse.csr_array):
+        return np.asfortranarray(rows.T @ other)
+    return (other.T @ rows).T
 
 
 def times(rows: Rows, other: Working) -> Floats:
     """XB, (n × columns of B), multiplied in the precision of the rows, returned in double."""
     return np.asarray(rows @ other.astype(rows.dtype, copy=False), np.float64)
+
+
+def by_column(factor: Working, small: Working) -> Working:
+    """AB for a tall A and a small square B, stored column by column like A."""
+    return (small.T @ factor.T).T
+
+
+def frobenius(left: Working, right: Working) -> float:
+    """⟨A, B⟩ = Σ a_ij b_ij of two matrices that are stored column by column."""
+    return float(np.vdot(left.T, right.T))

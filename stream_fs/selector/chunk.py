@@ -17,8 +17,8 @@ from stream_fs.errors import InvalidChunk
 from stream_fs.selector.arrays import Mask, Rows
 from stream_fs.selector.params import View
 
-LARGEST = 1e100
-"""Largest magnitude where values are used as they are (transform `none`): products of four of
+LARGEST = 1e50
+"""Largest magnitude where values are used as they are (transform `none`): products of several of
 them must stay finite."""
 
 

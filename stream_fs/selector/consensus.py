@@ -168,7 +168,13 @@ def indicator(P: Floats) -> Floats:
 
 
 def first_factors(Q: Floats, R: Floats) -> Floats:
-    """V of a view seen for the first time: ridge solution of V R = Q, made positive; (d×K)."""
-    k = len(R)
-    ridge = R + (1e-3 * np.trace(R) / k) * np.eye(k)
-    return np.asarray(np.maximum(np.linalg.solve(ridge, Q.T).T, 0.0) + 1e-3 * Q.mean(), np.float64)
+    """V of a view seen for the first time: ridge solution of V R = Q, made positive; (d×K).
+
+    The ridge is 1e-3·tr(R)/K; where there is nothing to solve for, V is zero.
+    """
+    k, trace = len(R), np.trace(R)
+    if not trace > 0:
+        return np.zeros_like(Q)
+    ridge = R / trace + (1e-3 / k) * np.eye(k)
+    solved = np.linalg.solve(ridge, Q.T / trace).T
+    return np.asarray(np.maximum(solved, 0.0) + 1e-3 * Q.mean(), np.float64)

@@ -21,7 +21,8 @@ class Imputed:
     """A view's rows of one chunk, the missing ones implied.
 
     `rows` (n × d) are the present ones, at the positions `at` (n,) of the chunk's N rows; the
-    missing ones are at `gaps` (N−n,), each with `before` present rows of this chunk ahead of it.
+    missing ones are at `gaps` (N−n,), each with `before` present rows of this chunk ahead of it;
+    `after` (n,) counts the missing rows ahead of each present one.
     `quality` (N,) is W̃ = W² of Eq. 4; `fit` (N,) the weights of the first term, which are the same
     unless missing rows are to count nothing there; `c` (N−n,) = fit_j/n_j. `carried` (d,) is S₀.
     """
@@ -30,6 +31,7 @@ class Imputed:
     at: Indices
     gaps: Indices
     before: Indices
+    after: Indices
     quality: Floats
     fit: Floats
     c: Floats
@@ -46,41 +48,50 @@ def impute(
 ) -> Imputed:
     """Weights of the chunk's rows, after `n` present ones among `j` instances (Eq. 3–4)."""
     at, gaps = np.flatnonzero(present), np.flatnonzero(~present)
-    before = np.cumsum(present, dtype=np.intp)[gaps]
+    counted = np.cumsum(present, dtype=np.intp)
+    before, after = counted[gaps], at - counted[at] + 1
     n_j = n + before
     arrived = j + gaps + 1.0
     quality = np.ones(len(present))
     quality[gaps] = (n_j / arrived) ** 2
     c = np.zeros(len(gaps)) if weights == "binary" else n_j / arrived**2
     fit = quality if weights == "quality" else present.astype(np.float64)
-    return Imputed(rows, at, gaps, before, quality, fit, c, carried.astype(rows.dtype))
+    return Imputed(rows, at, gaps, before, after, quality, fit, c, carried.astype(rows.dtype))
 
 
 def transposed_product(view: Imputed, U: Floats) -> Working:
-    """XᵀW̃U, (d×K): X_pᵀ(U_p + T_p) + S₀gᵀ, in the precision of the rows.
+    """XᵀW̃U, (d×K): X_pᵀ(U_p + T_p) + S₀gᵀ, in the precision of the rows, stored by column.
 
     T_i = Σ_{missing j after i} c_j u_j is a suffix sum; g = Σ_missing c_j u_j is its first row.
     """
     if not len(view.gaps):
         return cross(view.rows, U)
-    spread = np.zeros_like(U)
-    spread[view.gaps] = view.c[:, None] * U[view.gaps]
-    suffix = np.cumsum(spread[::-1], axis=0)[::-1]
-    result = cross(view.rows, (U + suffix)[view.at])
+    suffix = np.zeros((len(view.gaps) + 1, U.shape[1]))
+    spread = U[view.gaps]
+    spread *= view.c[:, None]
+    np.cumsum(spread[::-1], axis=0, out=suffix[-2::-1])
+    left = U[view.at]
+    left += suffix[view.after]
+    result = cross(view.rows, left)
     result += view.carried[:, None] * suffix[0].astype(result.dtype)
     return result
 
 
-def product(view: Imputed, V: Working) -> Floats:
+def product(view: Imputed, V: Working, out: Floats | None = None) -> Floats:
     """W̃XV, (N×K): a missing row is c_j (S₀ᵀV + Σ_{present i<j} x_iᵀV)."""
+    result = np.empty((view.size, V.shape[1])) if out is None else out
     present = times(view.rows, V)
     if not len(view.gaps):
-        return present
-    prefix = np.zeros((len(present) + 1, V.shape[1]))
-    np.cumsum(present, axis=0, out=prefix[1:])
-    result = np.empty((view.size, V.shape[1]))
+        result[:] = present
+        return result
+    prefix = np.empty((len(present) + 1, V.shape[1]))
+    prefix[0] = view.carried @ V
+    prefix[1:] = present
+    np.cumsum(prefix, axis=0, out=prefix)
+    missing = prefix[view.before]
+    missing *= view.c[:, None]
     result[view.at] = present
-    result[view.gaps] = view.c[:, None] * (view.carried @ V + prefix[view.before])
+    result[view.gaps] = missing
     return result
 
 
@@ -95,11 +106,7 @@ def energy(view: Imputed, gram: Floats) -> float:
     steps = squares + 2 * np.tril(gram, -1).sum(axis=1)
     steps += 2 * times(view.rows, view.carried)
     norms = np.concatenate([[0.0], np.cumsum(steps)]) + carried @ carried
-    n_j = view.fit[view.gaps] / view.c if view.c.all() else _counts(view)
-    return total + float((view.c / n_j) @ norms[view.before])
-
-
-def _counts(view: Imputed) -> Floats:
-    """n_j of the missing rows, with 1 where there was no present row before (weight zero)."""
-    safe = np.where(view.c > 0, view.c, 1.0)
-    return np.where(view.c > 0, view.fit[view.gaps] / safe, 1.0)
+    # c_j/n_j = c_j²/fit_j; where n_j has decayed to almost nothing, fit_j is zero before c_j is.
+    fit = view.fit[view.gaps]
+    roots = np.sqrt(np.where(fit > 0, fit, 1.0))
+    return total + float((view.c / roots) ** 2 @ norms[view.before])

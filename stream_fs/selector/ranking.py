@@ -15,6 +15,8 @@ from stream_fs.selector.state import ViewState
 
 BLOCK = 256
 """Candidates looked at together; the order does not depend on it."""
+ROUNDING = 1e-5
+"""Novelty that is nothing but single precision: a copy must not be worth anything."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -145,7 +147,9 @@ def _novelty(directions: Working, chosen: Working) -> Floats:
     """1 − clip((cos² − b)/(1 − b), 0, 1) of every direction with every chosen one, b = 2/r."""
     b = 2 / directions.shape[1]
     squares = (directions @ chosen.T).astype(np.float64) ** 2
-    return np.asarray(np.clip((1 - squares) / (1 - b), 0.0, 1.0), np.float64)
+    novelty = np.asarray(np.clip((1 - squares) / (1 - b), 0.0, 1.0), np.float64)
+    novelty[novelty < ROUNDING] = 0.0
+    return novelty
 
 
 def shares(dimensions: Sequence[int], share: float, budget: Budget) -> list[int]:

@@ -43,7 +43,7 @@ def relevance(n: float, total: Floats, moments: Moments) -> Floats:
     filled = 1e-12 * n < moments.C
     C = np.where(filled, moments.C, 1.0)
     between = (moments.Z / C - mean[:, None]) ** 2 @ np.where(filled, moments.C, 0.0) / n
-    null = float((moments.C2[filled] / C[filled]).sum() / n - moments.n2 / n**2)
+    null = float((moments.C2[filled] / C[filled]).sum() / n - moments.n2 / n / n)
     varies = variance > CONSTANT * mean_square
     explained = np.clip(between - variance * null, 0.0, np.maximum(variance, 0.0))
     result = np.zeros_like(mean)

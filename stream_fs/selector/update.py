@@ -32,20 +32,18 @@ from stream_fs.selector.consensus import (
     spectral_start,
 )
 from stream_fs.selector.factorisation import (
-    Factors,
     Fit,
     Problem,
-    factors,
     iterate,
     relative_loss,
 )
-from stream_fs.selector.graph import neighbour_graph
+from stream_fs.selector.graph import Graph, neighbour_graph
 from stream_fs.selector.imputation import energy, impute, transposed_product
 from stream_fs.selector.params import Params, View
 from stream_fs.selector.randomness import generator, signs
 from stream_fs.selector.scaling import minmax, unit, widen, working_precision
 from stream_fs.selector.state import Moments, Range, Sketch, State, ViewState, decay
-from stream_fs.selector.updates import orthogonality
+from stream_fs.selector.updates import Ties, orthogonality, ties
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +73,18 @@ class _Part:
     view: View
     before: ViewState
     range: Range | None
+    graph: Graph
     problem: Problem
     evidence: Evidence
 
     @property
     def new(self) -> bool:
         return not self.before.seen
+
+    @property
+    def started(self) -> bool:
+        """Whether there is a V to go on from: where it is zero throughout it would stay so."""
+        return self.before.seen and bool(self.before.V.any())
 
 
 def update(state: State, chunk: Chunk) -> tuple[State, Report]:
@@ -96,15 +100,29 @@ def update(state: State, chunk: Chunk) -> tuple[State, Report]:
     before = decay(state)
     parts = _prepare(before, chunk)
     j = before.j + chunk.size
-    begin = _start_at_random if params.start == "random" else _start_from_clusters
     alpha = _entering_alpha(before, parts)
     active = [any(part.view.name == name for part in parts) for name in before.views]
     mass = alpha[active].sum()  # views that sit this chunk out keep their weight
+    begin = _start_at_random if params.start == "random" else _start_from_clusters
+    U, V = begin(before, parts)
     problems = [part.problem for part in parts]
-    fit = iterate(problems, begin(before, parts), alpha[active] / mass, j, params)
-    alpha[active] = mass * fit.alpha
+    shares = [float(share) for share in alpha[active] / mass]
+    fit = iterate(problems, _ties(params, parts), U, V, shares, j, params)
+    alpha[active] = mass * np.array(fit.alpha)
     after = _commit(before, chunk, parts, fit, alpha, j)
     return after, _report(after, chunk, parts, fit)
+
+
+def _ties(params: Params, parts: Sequence[_Part]) -> Ties:
+    return ties(
+        [part.graph for part in parts],
+        [part.problem.data.fit for part in parts],
+        [part.problem.data.quality for part in parts],
+        [params.of_view("beta", part.view.name) for part in parts],
+        [params.of_view("theta", part.view.name) for part in parts],
+        params.xi,
+        params.clusters,
+    )
 
 
 def _prepare(state: State, chunk: Chunk) -> list[_Part]:
@@ -128,19 +146,20 @@ def _part(state: State, view: View, before: ViewState, given: ViewRows) -> _Part
     data = impute(rows, given.present, before.sum, before.n, state.j, params.weights)
     products = gram(rows)
     squares = np.diagonal(products).copy()
+    chunk_energy = energy(data, products)
+    graph = neighbour_graph(products, data.at, data.size, params.neighbours)
     problem = Problem(
         data=data,
-        energy=energy(data, products),
-        graph=neighbour_graph(products, data.at, data.size, params.neighbours),
+        energy=chunk_energy,
         R0=before.R,
-        Q0=before.Q.astype(rows.dtype),
+        Q0=before.Q.astype(rows.dtype, order="F"),
         energy0=before.energy,
         loss0=before.loss,
-        beta=params.of_view("beta", view.name),
-        theta=params.of_view("theta", view.name),
         eta=params.of_view("eta", view.name),
     )
-    return _Part(view, before, span, problem, Evidence(rows, data.at, squares, column_sums(rows)))
+    return _Part(
+        view, before, span, graph, problem, Evidence(rows, data.at, squares, column_sums(rows))
+    )
 
 
 def _scale(view: View, before: ViewState, rows: Rows) -> tuple[Range | None, Rows]:
@@ -155,15 +174,16 @@ def _scale(view: View, before: ViewState, rows: Rows) -> tuple[Range | None, Row
     return None, working_precision(rows, before.sum, before.Q, before.V)
 
 
-def _start_at_random(state: State, parts: Sequence[_Part]) -> list[Factors]:
+def _start_at_random(state: State, parts: Sequence[_Part]) -> tuple[Floats, list[Floats]]:
     """The paper's start: U at random in every chunk, V at random once."""
-    params = state.params
-    started = []
-    for part in parts:
-        U = random_indicator(params, state.origin, part.view, state.chunk, part.problem.data.size)
-        V = random_factors(params, state.origin, part.view) if part.new else part.before.V
-        started.append(factors(part.problem, U, V))
-    return started
+    params, origin = state.params, state.origin
+    size = parts[0].problem.data.size
+    U = np.array([random_indicator(params, origin, part.view, state.chunk, size) for part in parts])
+    V = [
+        part.before.V if part.started else random_factors(params, origin, part.view)
+        for part in parts
+    ]
+    return U, V
 
 
 def random_indicator(params: Params, origin: str, view: View, chunk: int, rows: int) -> Floats:
@@ -178,7 +198,7 @@ def random_factors(params: Params, origin: str, view: View) -> Floats:
     return source.random((view.dimension, params.clusters))
 
 
-def _start_from_clusters(state: State, parts: Sequence[_Part]) -> list[Factors]:
+def _start_from_clusters(state: State, parts: Sequence[_Part]) -> tuple[Floats, list[Floats]]:
     """U from the clusters so far; in the first chunk from a clustering of its graphs."""
     params = state.params
     size = parts[0].problem.data.size
@@ -186,14 +206,14 @@ def _start_from_clusters(state: State, parts: Sequence[_Part]) -> list[Factors]:
     stored = [_profile(part.before) for part in parts]
     if state.chunk == 0:
         source = generator(params.seed, state.origin, "clusters")
-        P = spectral_start([part.problem.graph for part in parts], params.clusters, source)
+        P = spectral_start([part.graph for part in parts], params.clusters, source)
     else:
         P = assign(size, evidence, stored, params.clusters)
     for _ in range(params.reassignments):
         profiles = [profile_with(s, e, P) for s, e in zip(stored, evidence, strict=True)]
         P = assign(size, evidence, profiles, params.clusters)
     U = indicator(P)
-    return [factors(part.problem, U, _carried_factors(part, U)) for part in parts]
+    return np.array([U] * len(parts)), [_carried_factors(part, U) for part in parts]
 
 
 def _profile(view: ViewState) -> Profile:
@@ -202,7 +222,7 @@ def _profile(view: ViewState) -> Profile:
 
 
 def _carried_factors(part: _Part, U: Floats) -> Floats:
-    if not part.new:
+    if part.started:
         return part.before.V
     fit = part.problem.data.fit
     Q = np.asarray(transposed_product(part.problem.data, U), np.float64)
@@ -215,7 +235,8 @@ def _entering_alpha(state: State, parts: Sequence[_Part]) -> Floats:
     known = len(new) + sum(view.seen for view in state.views.values())
     alpha = state.alpha * (1 - len(new) / known)
     alpha[[name in new for name in state.views]] = 1 / known
-    return alpha
+    # A view whose count decayed to nothing is new again, and still has its old share.
+    return np.asarray(alpha / alpha.sum(), np.float64)
 
 
 def _commit(
@@ -227,22 +248,26 @@ def _commit(
     source = generator(params.seed, state.origin, "signs", state.chunk)
     G = signs(source, chunk.size, params.sketch)
     views = dict(state.views)
-    for part, result in zip(parts, fit.factors, strict=True):
-        views[part.view.name] = _commit_view(part, result, P, G)
+    for part, U, inner, factor in zip(parts, fit.U, fit.inner, fit.factors, strict=True):
+        added = transposed_product(part.problem.data, U)
+        views[part.view.name] = replace(
+            _commit_view(part, P, G),
+            R=part.before.R + inner,
+            Q=np.add(part.before.Q, added, order="C"),  # Eq. 11
+            V=factor.V.astype(np.float64, order="C"),
+            loss=part.before.loss + max(factor.loss, 0.0),
+        )
     return State(params, state.origin, views, alpha, j, state.total + chunk.size, state.chunk + 1)
 
 
-def _commit_view(part: _Part, result: Factors, P: Floats, G: Working) -> ViewState:
-    before, data, evidence = part.before, part.problem.data, part.evidence
+def _commit_view(part: _Part, P: Floats, G: Working) -> ViewState:
+    """The sums that do not depend on the factorisation."""
+    before, evidence = part.before, part.evidence
     return replace(
         before,
-        n=before.n + len(data.at),
+        n=before.n + len(evidence.at),
         sum=before.sum + evidence.sum,
         energy=part.problem.total_energy,
-        R=before.R + result.inner,
-        Q=before.Q + transposed_product(data, result.U),  # Eq. 11
-        V=result.V.astype(np.float64),
-        loss=before.loss + max(result.loss, 0.0),
         range=part.range,
         moments=None if before.moments is None else _add_moments(before.moments, evidence, P),
         sketch=None if before.sketch is None else _add_sketch(before.sketch, evidence, G),
@@ -254,7 +279,7 @@ def _add_moments(before: Moments, evidence: Evidence, P: Floats) -> Moments:
     return Moments(
         C=before.C + share.sum(axis=0),
         C2=before.C2 + (share**2).sum(axis=0),
-        Z=before.Z + cross(evidence.rows, share),
+        Z=np.add(before.Z, cross(evidence.rows, share), order="C"),
         q=before.q + column_square_sums(evidence.rows),
         n2=before.n2 + len(evidence.at),
     )
@@ -262,19 +287,21 @@ def _add_moments(before: Moments, evidence: Evidence, P: Floats) -> Moments:
 
 def _add_sketch(before: Sketch, evidence: Evidence, G: Working) -> Sketch:
     drawn = G[evidence.at]
-    return Sketch(before.Y + cross(evidence.rows, drawn), before.g + drawn.sum(axis=0))
+    Y = np.add(before.Y, cross(evidence.rows, drawn), order="C")
+    return Sketch(Y, before.g + drawn.sum(axis=0))
 
 
 def _report(after: State, chunk: Chunk, parts: Sequence[_Part], fit: Fit) -> Report:
-    pairs = [(part, result) for part, result in zip(parts, fit.factors, strict=True)]
+    names = [part.view.name for part in parts]
+    losses = [relative_loss(part.problem, f) for part, f in zip(parts, fit.factors, strict=True)]
     return Report(
         chunk=after.chunk,
         rows=chunk.size,
         iterations=len(fit.objective),
         converged=fit.converged,
         objective=fit.objective,
-        loss={part.view.name: relative_loss(part.problem, result) for part, result in pairs},
+        loss=dict(zip(names, losses, strict=True)),
         alpha=dict(zip(after.views, after.alpha.tolist(), strict=True)),
-        orthogonality={part.view.name: orthogonality(result.U) for part, result in pairs},
+        orthogonality=dict(zip(names, orthogonality(fit.U), strict=True)),
         missing={view.name: missing_share(chunk, view.name) for view in after.params.views},
     )

@@ -94,6 +94,30 @@ class InputContract:
         assert member.offsets(partition) == list(range(place, 2000))
         source.close()
 
+    def test_a_paused_partition_is_silent_until_it_is_resumed(self, backend: Backend) -> None:
+        (partition,) = filled(backend, 1000)
+        member, source = joined(backend, [partition])
+        source.resume(partition, 0)
+        member.receives(source, partition, 1)  # and more is fetched already
+        source.pause(partition)
+        member.messages.clear()
+        for _ in range(3):
+            member.poll(source)
+        assert member.messages == {}
+        source.resume(partition, 700)
+        member.receives(source, partition, 300)
+        assert member.offsets(partition) == list(range(700, 1000))
+        source.close()
+
+    def test_the_known_end_follows_what_was_delivered(self, backend: Backend) -> None:
+        (partition,) = filled(backend, 7)
+        member, source = joined(backend, [partition])
+        source.resume(partition, 0)
+        member.receives(source, partition, 7)
+        assert source.known_end(partition) == 7
+        assert source.complaint() is None
+        source.close()
+
     def test_a_long_partition_is_delivered_once_and_in_order(self, backend: Backend) -> None:
         partitions = filled(backend, 1500, partitions=2)
         member, source = joined(backend, partitions)

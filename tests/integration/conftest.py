@@ -1,28 +1,17 @@
-"""One broker for all integration tests, and topics of its own for each.
-
-With pytest-xdist, ``--dist loadgroup`` sends all tests of this folder to one worker, so that they
-share one broker and leave the other cores to the other tests. Under another distribution every
-worker that runs one of them starts its own broker: slower, and as right.
-"""
+"""One broker for all integration tests, and topics of its own for each."""
 
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, Producer
 
 from stream_fs.broker import Broker, running_broker
+from tests.integration.sharing import shared_broker
 from tests.integration.topics import PATIENCE_SECONDS, Topics
-
-HERE = Path(__file__).parent
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if item.path.is_relative_to(HERE):
-            item.add_marker(pytest.mark.xdist_group("broker"))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -38,9 +27,18 @@ def pytest_runtest_makereport(
 
 
 @pytest.fixture(scope="session")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+def broker(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterator[Broker]:
     """The broker that all tests share: it must not be stopped."""
-    with running_broker(log_dir=tmp_path_factory.mktemp("broker")) as broker:
+    base = tmp_path_factory.getbasetemp()
+    # Every worker of pytest-xdist has a folder of its own in that of the run.
+    directory = (base if worker_id == "master" else base.parent) / "broker"
+    with shared_broker(directory, lambda: warm_broker(directory)) as broker:
+        yield broker
+
+
+@contextmanager
+def warm_broker(log_dir: Path) -> Iterator[Broker]:
+    with running_broker(log_dir=log_dir) as broker:
         warm_up(broker)
         yield broker
 

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from stream_fs.broker.guarded import GuardedCommand
+from stream_fs.broker.guarded import GuardedCommand, guarded_directory
 from tests.integration.processes import mentioning, wait_until
 
+ROOT = Path(__file__).parents[2]
 PARENT = """
 import os, sys, time
 from pathlib import Path
@@ -38,7 +39,7 @@ def test_nothing_is_left_when_the_parent_dies(tmp_path: Path, how: signal.Signal
     scratch.mkdir()
     command = [sys.executable, "-c", PARENT, str(scratch)]
     with subprocess.Popen(
-        command, start_new_session=True, stderr=subprocess.DEVNULL, cwd=Path(__file__).parents[2]
+        command, start_new_session=True, stderr=subprocess.DEVNULL, cwd=ROOT
     ) as parent:
         try:
             wait_until(lambda: len(sleepers(scratch)) == 2, "the guard and its command run")
@@ -48,6 +49,28 @@ def test_nothing_is_left_when_the_parent_dies(tmp_path: Path, how: signal.Signal
             wait_until(lambda: not scratch.exists(), "the scratch directory is gone")
         finally:
             os.killpg(parent.pid, signal.SIGKILL)  # the forked process
+
+
+def test_a_directory_goes_with_its_owner(tmp_path: Path) -> None:
+    with guarded_directory("orderly-") as directory:
+        assert directory.is_dir()
+    assert not directory.exists()
+
+    program = (
+        "import time; from stream_fs.broker.guarded import guarded_directory\n"
+        "with guarded_directory('killed-') as d: print(d, flush=True); time.sleep(1000)"
+    )
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    with subprocess.Popen(
+        [sys.executable, "-c", program], env=environment, cwd=ROOT, stdout=subprocess.PIPE
+    ) as owner:
+        assert owner.stdout is not None
+        killed = Path(owner.stdout.readline().decode().strip())
+        assert killed.parent == tmp_path
+        assert killed.is_dir()
+        owner.kill()
+    wait_until(lambda: not killed.exists(), "the directory is gone")
+    wait_until(lambda: not mentioning(str(killed)), "its guard is gone")
 
 
 def test_the_command_dies_with_its_guard(tmp_path: Path) -> None:

@@ -19,7 +19,8 @@ class Topics:
 
     def __init__(self, bootstrap: str) -> None:
         self.bootstrap = bootstrap
-        self.admin = AdminClient({"bootstrap.servers": bootstrap})
+        # Silent: it may outlive the broker, and what it is asked for raises.
+        self.admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
         self._created: list[str] = []
 
     def unique(self, purpose: str) -> str:

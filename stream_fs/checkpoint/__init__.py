@@ -1,0 +1,38 @@
+"""Checkpoints: what a task needs to continue as if it had never stopped, as bytes.
+
+A *snapshot* is the whole model; a small *progress* record follows every chunk. Both are MessagePack
+and raw arrays, never pickle. Nothing here knows Kafka, and only `files` touches files.
+"""
+
+from stream_fs.checkpoint.compatibility import difference
+from stream_fs.checkpoint.keys import Key, manifest_key, parse_key, part_key, progress_key
+from stream_fs.checkpoint.manifest import Manifest, read_manifest
+from stream_fs.checkpoint.progress import (
+    Progress,
+    SnapshotPlace,
+    decode_progress,
+    digest,
+    encode_progress,
+)
+from stream_fs.checkpoint.snapshot import PART_BYTES, Restored, Snapshot, decode, encode
+
+__all__ = [
+    "PART_BYTES",
+    "Key",
+    "Manifest",
+    "Progress",
+    "Restored",
+    "Snapshot",
+    "SnapshotPlace",
+    "decode",
+    "decode_progress",
+    "difference",
+    "digest",
+    "encode",
+    "encode_progress",
+    "manifest_key",
+    "parse_key",
+    "part_key",
+    "progress_key",
+    "read_manifest",
+]

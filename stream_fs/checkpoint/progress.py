@@ -1,0 +1,123 @@
+"""The progress record: how far a task has come, written with every chunk.
+
+Where to continue is decided by this record alone. From the snapshot that it names, the chunks up to
+this one are folded in again; then the replayed ranking should have this digest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from stream_fs.checkpoint import keys
+from stream_fs.checkpoint.plain import Malformed, field, mapping, pack, unpack, whole
+from stream_fs.errors import CorruptProgress, UnknownProgressVersion
+
+VERSION: Final = 1
+
+_DIGEST: Final = re.compile("[0-9a-f]{64}")
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotPlace:
+    """Where a snapshot lies: its number, the chunk after which it was taken, and its offset.
+
+    The offset is that of the manifest in the state partition; the parts follow it.
+    """
+
+    number: int
+    chunk: int
+    offset: int
+
+    @property
+    def slot(self) -> int:
+        """The slot that its keys name."""
+        return keys.slot(self.number)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """After a chunk: its number and the half-open [from_offset, next_offset) of its ranking.
+
+    `snapshots` are the last two, the newest first: where it is damaged, the one before it will do.
+    `digest` is that of the published ranking, None where none was. `fingerprint` is that of the
+    parameters that made it.
+    """
+
+    chunk: int
+    from_offset: int
+    next_offset: int
+    snapshots: tuple[SnapshotPlace, ...]
+    digest: str | None
+    fingerprint: str
+
+
+def digest(ranking: bytes) -> str:
+    """The digest of a ranking as published: SHA-256, in hexadecimal."""
+    return hashlib.sha256(ranking).hexdigest()
+
+
+def encode_progress(progress: Progress) -> bytes:
+    """The record's bytes."""
+    return pack(
+        {
+            "v": VERSION,
+            "chunk": progress.chunk,
+            "from": progress.from_offset,
+            "next": progress.next_offset,
+            "snapshots": [
+                {"number": place.number, "chunk": place.chunk, "offset": place.offset}
+                for place in progress.snapshots
+            ],
+            "digest": progress.digest,
+            "fingerprint": progress.fingerprint,
+        }
+    )
+
+
+def decode_progress(data: bytes) -> Progress:
+    """The inverse of `encode_progress`; `CorruptProgress` or `UnknownProgressVersion`."""
+    try:
+        record = mapping(unpack(data))
+        version = whole(record, "v")
+        if version != VERSION:
+            raise UnknownProgressVersion("progress record", version, VERSION)
+        return _progress(record)
+    except Malformed as error:
+        raise CorruptProgress(f"the progress record cannot be used: {error}") from error
+
+
+def _progress(record: Mapping[str, Any]) -> Progress:
+    progress = Progress(
+        chunk=whole(record, "chunk"),
+        from_offset=whole(record, "from"),
+        next_offset=whole(record, "next"),
+        snapshots=_places(record),
+        digest=_digest(record),
+        fingerprint=field(record, "fingerprint", str),
+    )
+    if progress.next_offset < progress.from_offset:
+        raise Malformed("it ends before it begins")
+    return progress
+
+
+def _places(record: Mapping[str, Any]) -> tuple[SnapshotPlace, ...]:
+    places = field(record, "snapshots", list)
+    if not 1 <= len(places) <= keys.SLOTS:
+        raise Malformed(f"it names {len(places)} snapshots")
+    return tuple(
+        SnapshotPlace(whole(place, "number"), whole(place, "chunk"), whole(place, "offset"))
+        for place in map(mapping, places)
+    )
+
+
+def _digest(record: Mapping[str, Any]) -> str | None:
+    if record.get("digest") is None:
+        return None
+    text: str = field(record, "digest", str)
+    if _DIGEST.fullmatch(text) is None:
+        raise Malformed("digest is not a SHA-256 in hexadecimal")
+    return text

@@ -1,0 +1,1 @@
+"""The command line, `stream-fs`: one module for each command."""

@@ -1,0 +1,60 @@
+"""`stream-fs`: runs a command, and turns what goes wrong into one message and an exit code."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+import traceback
+from collections.abc import Sequence
+
+from stream_fs.cli import checkpoint, config, run, topics, version
+from stream_fs.errors import StreamFsError
+from stream_fs.service.configuration.secrets import redacted
+from stream_fs.service.exit_codes import ExitCode, exit_code
+from stream_fs.service.logging import ROOT
+
+_INTERRUPTED = 130
+"""As shells have it: 128 and the number of the signal."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command; its exit code."""
+    arguments = parser().parse_args(argv)
+    # The Kafka client tells every attempt to connect; until the service sets its log up, one
+    # message at the end is enough.
+    logging.getLogger(ROOT).addHandler(logging.NullHandler())
+    try:
+        return int(arguments.command(arguments))
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    except Exception as error:  # noqa: BLE001  # told to the user, with a code
+        if arguments.debug:
+            _tell("".join(traceback.format_exception(error)), arguments)
+        _tell(f"stream-fs: {_message(error)}\n", arguments)
+        return exit_code(error)
+
+
+def parser() -> argparse.ArgumentParser:
+    """The whole command line."""
+    codes = "\n".join(f"  {code.value:<4}{code.meaning}" for code in ExitCode)
+    parser = argparse.ArgumentParser(
+        prog="stream-fs",
+        description="Online unsupervised feature selection on multi-view streams in Kafka.",
+        epilog=f"exit codes:\n{codes}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for command in (run, topics, checkpoint, config, version):
+        command.add(commands)
+    return parser
+
+
+def _message(error: Exception) -> str:
+    if isinstance(error, StreamFsError):
+        return str(error)
+    return f"{type(error).__name__}: {error} (this should not happen; --debug shows where it did)"
+
+
+def _tell(text: str, arguments: argparse.Namespace) -> None:
+    sys.stderr.write(redacted(text, getattr(arguments, "secrets", ())))

@@ -1,0 +1,40 @@
+"""`stream-fs run`: the service itself."""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+from stream_fs.cli.arguments import Arguments, Commands, add_configuration, configuration
+from stream_fs.errors import StreamFsError
+from stream_fs.service.exit_codes import ExitCode, exit_code
+from stream_fs.service.logging import ROOT
+
+_LOGGER: Final = logging.getLogger(ROOT)
+
+
+def add(commands: Commands) -> None:
+    """Register the command."""
+    parser = commands.add_parser(
+        "run",
+        help="run the service",
+        description="Reads the input topics and publishes rankings until SIGTERM or SIGINT ends it "
+        "in order; a second signal ends it at once.",
+    )
+    add_configuration(parser)
+    parser.set_defaults(command=_run)
+
+
+def _run(arguments: Arguments) -> ExitCode:
+    loaded = configuration(arguments)
+    # Here, so that the other commands need not load what only the service needs.
+    from stream_fs.service.run import run
+
+    try:
+        return run(loaded)
+    except StreamFsError as error:
+        if loaded.log.format == "text":
+            raise
+        # Whoever reads the log as JSON should find the end in it, too.
+        _LOGGER.error(str(error), exc_info=arguments.debug)
+        return exit_code(error)

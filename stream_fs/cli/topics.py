@@ -1,0 +1,78 @@
+"""`stream-fs topics`: make the topics of a stream, or say what is wrong with them."""
+
+from __future__ import annotations
+
+import argparse
+
+from stream_fs.cli.arguments import Arguments, Commands, add_configuration, configuration
+from stream_fs.kafka import Topics
+from stream_fs.kafka.plans import BROKER_DEFAULT
+from stream_fs.service.exit_codes import ExitCode
+from stream_fs.service.topic_plans import topic_plans, topic_problems
+
+
+def add(commands: Commands) -> None:
+    """Register the command."""
+    about = "make the topics of a stream, or check them"
+    actions = commands.add_parser(
+        "topics", help=about, description=f"{about.capitalize()}."
+    ).add_subparsers(title="commands", metavar="COMMAND", required=True)
+    create = actions.add_parser(
+        "create",
+        help="make the topics that do not exist",
+        description="Makes the topics that do not exist: input, state, rankings and dead letters. "
+        "Those that exist stay as they are.",
+    )
+    add_configuration(create)
+    create.add_argument(
+        "--partitions",
+        type=_count,
+        default=1,
+        metavar="N",
+        help="partitions of input topics that do not exist (default: 1)",
+    )
+    create.add_argument(
+        "--replication",
+        type=_count,
+        default=BROKER_DEFAULT,
+        metavar="N",
+        help="replicas of every topic that is made (default: the broker's)",
+    )
+    create.set_defaults(command=_create)
+    check = actions.add_parser(
+        "check",
+        help="say what is wrong with the topics",
+        description="Says what is wrong with the topics, and how to mend it; exit code 1 if "
+        "anything is.",
+    )
+    add_configuration(check)
+    check.set_defaults(command=_check)
+
+
+def _create(arguments: Arguments) -> ExitCode:
+    loaded = configuration(arguments)
+    topics = Topics(loaded.kafka_settings())
+    plans = topic_plans(
+        loaded, topics, partitions=arguments.partitions, replication=arguments.replication
+    )
+    made = topics.create(plans)
+    for plan in plans:
+        partitions = f"{plan.partitions} partition{'s' if plan.partitions > 1 else ''}"
+        print(f"{plan.name}: {f'made, {partitions}' if plan.name in made else 'exists'}")
+    return ExitCode.OK
+
+
+def _check(arguments: Arguments) -> ExitCode:
+    loaded = configuration(arguments)
+    problems = topic_problems(loaded, Topics(loaded.kafka_settings()))
+    for problem in problems:
+        print(problem)
+    if not problems:
+        print("the topics are as they should be")
+    return ExitCode.PROBLEM if problems else ExitCode.OK
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError("should be a whole number from 1")
+    return int(text)

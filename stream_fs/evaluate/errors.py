@@ -1,0 +1,26 @@
+"""What can go wrong in an evaluation.
+
+StreamFsError
+└── EvaluationError
+    ├── DataNotFound    the directory, data set or mask file is not there
+    ├── DataMalformed   an archive is there but is not what it should be (also a ValueError)
+    └── ExtraMissing    an optional dependency is not installed (also an ImportError)
+"""
+
+from stream_fs.errors import StreamFsError
+
+
+class EvaluationError(StreamFsError):
+    """The root of the errors of this package."""
+
+
+class DataNotFound(EvaluationError):
+    """A directory, data set or mask file is not there."""
+
+
+class DataMalformed(EvaluationError, ValueError):
+    """An archive does not hold what it should."""
+
+
+class ExtraMissing(EvaluationError, ImportError):
+    """An optional dependency is not installed."""

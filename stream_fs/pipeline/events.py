@@ -1,0 +1,158 @@
+"""What happens in a task, told to whoever watches: metrics, logs, the status page.
+
+Events carry facts; what they mean for an operator is decided where they are received.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from stream_fs.pipeline.ports import Partition
+from stream_fs.selector import Ranking, Report
+
+Phase = Literal["taking_over", "restoring", "replaying", "running", "publishing"]
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseChanged:
+    """A task went on to another phase of its life."""
+
+    partition: Partition
+    phase: Phase
+
+
+@dataclass(frozen=True, slots=True)
+class RecordsRead:
+    """Messages were decoded: how many were good, and the bad ones by reason.
+
+    `position` is the offset behind the last of them; `waiting` good ones are in the open chunk, of
+    the `size` that it needs.
+    """
+
+    partition: Partition
+    good: int
+    bad: Mapping[str, int]
+    position: int
+    waiting: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkUpdated:
+    """A chunk was folded into the model; `replayed` ones were published by an earlier life."""
+
+    partition: Partition
+    report: Report
+    seconds: float
+    replayed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkCommitted:
+    """A chunk's ranking is out, and the state with it."""
+
+    partition: Partition
+    ranking: Ranking
+    overlap: Mapping[str, float]
+    """By view: the share of the previous top that is still in it."""
+    next_offset: int
+    letters: Mapping[str, int]
+    """Dead letters by reason."""
+    snapshot_bytes: int
+    """0 where no snapshot was due."""
+    seconds: float
+    """Of the transaction."""
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotCommitted:
+    """A snapshot was written out of turn, before the partition is given up."""
+
+    partition: Partition
+    chunk: int
+    snapshot_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionFailed:
+    """A transaction did not come through.
+
+    It is tried again, but for a snapshot out of turn, which is given up.
+    """
+
+    partition: Partition
+    outcome: Literal["retried", "aborted", "given_up"]
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fenced:
+    """Somebody else has taken the partition over; unless `final`, we take it back after a pause."""
+
+    partition: Partition
+    error: str
+    final: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionGone:
+    """The partition is not ours any more."""
+
+    partition: Partition
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """The model is back, as of `chunk`, with `behind` chunks to be folded in again."""
+
+    partition: Partition
+    chunk: int
+    behind: int
+    offset: int
+    seconds: float
+    fallback: str | None
+    """Why the newest snapshot could not be used, where the one before it was taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreFailed:
+    """The state could not be read; it is tried again."""
+
+    partition: Partition
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetsDiffer:
+    """The group's offset is not the state's; the state decides."""
+
+    partition: Partition
+    group: int
+    state: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayDiverged:
+    """A replayed ranking is not the one that was published (another CPU, BLAS or output)."""
+
+    partition: Partition
+    chunk: int
+
+
+Event: TypeAlias = (
+    PhaseChanged
+    | RecordsRead
+    | ChunkUpdated
+    | ChunkCommitted
+    | SnapshotCommitted
+    | TransactionFailed
+    | Fenced
+    | PartitionGone
+    | Restored
+    | RestoreFailed
+    | OffsetsDiffer
+    | ReplayDiverged
+)
+Observer: TypeAlias = Callable[[Event], None]

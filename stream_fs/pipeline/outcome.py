@@ -1,0 +1,148 @@
+"""What one chunk comes to: the new model, and everything that has to be published for it.
+
+Pure: the same model and chunk give the same bytes. Only the snapshot's position, which the broker
+decides, enters the progress record later.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from stream_fs.checkpoint import (
+    Progress,
+    Restored,
+    digest,
+    encode,
+    encode_progress,
+    manifest_key,
+    part_key,
+    progress_key,
+)
+from stream_fs.checkpoint.keys import slot
+from stream_fs.checkpoint.plain import Plain
+from stream_fs.errors import CorruptSnapshot
+from stream_fs.pipeline.chunker import ReadyChunk
+from stream_fs.pipeline.ports import Outgoing, Partition
+from stream_fs.pipeline.settings import Cut, StreamSettings
+from stream_fs.records import Payload
+from stream_fs.selector import Ranking, Report, State, rank, update
+from stream_fs.wire import rankings
+from stream_fs.wire.dead_letters import dead_letter
+from stream_fs.wire.ranking_codec import publish
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Model:
+    """All that continues from chunk to chunk.
+
+    `next` is the offset behind the last folded record, `chosen` the features of the last ranking
+    (None before the first), `cut` how the stream was cut into the chunks so far.
+    """
+
+    state: State
+    next: int
+    chosen: Mapping[str, tuple[int, ...]] | None
+    cut: Cut
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcome:
+    """A folded chunk, ready to be published."""
+
+    model: Model
+    report: Report
+    ranking: Ranking
+    records: tuple[Outgoing, ...]
+    """The ranking and the dead letters."""
+    start: int
+    digest: str
+    letters: Mapping[str, int]
+    overlap: Mapping[str, float]
+
+
+def fold(
+    settings: StreamSettings, partition: Partition, model: Model, ready: ReadyChunk, cut: Cut
+) -> Outcome:
+    """Update the model with a chunk, rank, and put into bytes what is to be said of it."""
+    state, report = update(model.state, ready.chunk)
+    top = rankings.top_counts(settings.params, settings.output_top)
+    ranking = rank(state, top)
+    message = rankings.ranking_message(
+        ranking,
+        report,
+        stream=settings.stream,
+        topic=partition.topic,
+        partition=partition.number,
+        offsets=(ready.start, ready.next),
+        as_of=ready.as_of,
+        dead_letters=len(ready.letters),
+        counts=top,
+        previous=model.chosen,
+    )
+    published = publish(message, settings.output_format)
+    letters = [
+        _addressed(settings.dead_letter_topic, dead_letter(letter.message, letter.bad))
+        for letter in ready.letters
+    ]
+    return Outcome(
+        model=Model(state, ready.next, message.chosen, cut),
+        report=report,
+        ranking=ranking,
+        records=(_addressed(settings.rankings_topic, published), *letters),
+        start=ready.start,
+        digest=digest(published.value or b""),
+        letters=Counter(letter.bad.reason for letter in ready.letters),
+        overlap={name: change.overlap for name, change in (message.selection or {}).items()},
+    )
+
+
+def _addressed(topic: str, payload: Payload) -> Outgoing:
+    return Outgoing(topic, payload.key, payload.value, payload.headers)
+
+
+def snapshot_records(
+    settings: StreamSettings, partition: Partition, model: Model, number: int
+) -> tuple[tuple[Outgoing, ...], int]:
+    """The records of a snapshot, manifest first, and their size in bytes."""
+    topic = settings.state_topics[partition.topic]
+    extra: dict[str, Plain] = {
+        "chosen": {name: list(features) for name, features in (model.chosen or {}).items()},
+        "cut": list(model.cut),
+    }
+    saved = encode(model.state, model.next, extra)
+    taken = slot(number)
+    named = [
+        (manifest_key(partition.topic, partition.number, taken), saved.manifest),
+        *(
+            (part_key(partition.topic, partition.number, taken, index), part)
+            for index, part in enumerate(saved.parts)
+        ),
+    ]
+    records = tuple(Outgoing(topic, key, value, (), partition.number) for key, value in named)
+    return records, sum(len(value) for _, value in named)
+
+
+def model_of(restored: Restored) -> Model:
+    """The model that a snapshot holds. Raises `CorruptSnapshot` where it was not one of ours."""
+    try:
+        chosen = {
+            str(name): tuple(int(feature) for feature in features)
+            for name, features in restored.extra["chosen"].items()
+        }
+        cut = Cut(*restored.extra["cut"])
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise CorruptSnapshot(f"the snapshot lacks what belongs to it: {error}") from error
+    return Model(restored.state, restored.next_offset, chosen or None, cut)
+
+
+def progress_record(settings: StreamSettings, partition: Partition, progress: Progress) -> Outgoing:
+    """The record that decides where a later owner continues."""
+    return Outgoing(
+        settings.state_topics[partition.topic],
+        progress_key(partition.topic, partition.number),
+        encode_progress(progress),
+        (),
+        partition.number,
+    )

@@ -1,0 +1,77 @@
+"""What the pipeline of one stream is told: plain values, already validated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+from stream_fs.pipeline.ports import Partition
+from stream_fs.selector import Params
+from stream_fs.wire.declared import DeclaredView, Limits
+
+RecordFormat = Literal["msgpack", "json"]
+Policy = Literal["dead_letter", "skip", "fail"]
+
+
+class Cut(NamedTuple):
+    """How a stream is cut: good records in a chunk, in the first one, and the longest span.
+
+    `max_span` (milliseconds) closes a chunk early: before the record with which its timestamps
+    would spread further than that. The first chunk is formed by its count alone.
+    """
+
+    records: int
+    first: int
+    max_span: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetterSettings:
+    """What happens to bad records.
+
+    `dead_letter` publishes them, `skip` counts them, `fail` stops at the first. Under
+    `dead_letter` a flood stops the service: more than `max_ratio` of the records since the last
+    chunk are bad (and at least `tolerated`), or more than `max_open` of them wait for it.
+    """
+
+    policy: Policy = "dead_letter"
+    max_ratio: float = 0.5
+    tolerated: int = 100
+    max_open: int = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class StreamSettings:
+    """One stream: what comes in, how it is cut, where results go."""
+
+    stream: str
+    params: Params
+    views: tuple[DeclaredView, ...]
+    rankings_topic: str
+    dead_letter_topic: str
+    state_topics: Mapping[str, str]
+    """By input topic."""
+    record_format: RecordFormat = "msgpack"
+    limits: Limits = field(default_factory=Limits)
+    chunk_records: int = 500
+    chunk_max_span: int | None = None
+    """Milliseconds."""
+    checkpoint_every: int = 10
+    """Chunks between snapshots."""
+    output_top: int | float | None = None
+    """Features per view in a ranking: a count, a share, or all."""
+    output_format: RecordFormat = "json"
+    dead_letters: DeadLetterSettings = field(default_factory=DeadLetterSettings)
+    start: Literal["earliest", "latest"] = "earliest"
+    """Where a partition begins that has no state yet."""
+
+    def origin(self, partition: Partition) -> str:
+        """What tells the models of a stream apart: their random signs are independent."""
+        return f"{self.stream}/{partition}"
+
+    @property
+    def cut(self) -> Cut:
+        """How the stream is cut into chunks."""
+        first = max(self.chunk_records, self.params.first_chunk_rows)
+        return Cut(self.chunk_records, first, self.chunk_max_span)

@@ -1,0 +1,406 @@
+"""One input partition's life: take over, restore, replay, run; a state machine in short steps.
+
+    taking_over ─ restoring ─ replaying ─ running ⇄ publishing
+
+Everything that waits is a generator that yields; `advance` takes one step. A fenced task is done
+for: `FencedError` leaves `advance`, and the owner of the task starts a new one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from stream_fs.checkpoint import Progress, SnapshotPlace
+from stream_fs.errors import AbortableError, OffsetGone, RetriableError, TransportError
+from stream_fs.pipeline import events
+from stream_fs.pipeline.chunker import Chunker
+from stream_fs.pipeline.outcome import (
+    Model,
+    Outcome,
+    fold,
+    model_of,
+    progress_record,
+    snapshot_records,
+)
+from stream_fs.pipeline.ports import Input, Outbox, Partition, Transport
+from stream_fs.pipeline.restore import last_progress, newest_usable
+from stream_fs.pipeline.settings import Cut, StreamSettings
+from stream_fs.records import Message
+from stream_fs.selector import initial_state
+from stream_fs.wire.decoder import RecordDecoder
+
+Steps = Generator[None, None, None]
+FIRST_PAUSE, LONGEST_PAUSE = 0.05, 5.0
+"""Seconds between attempts at a transaction: doubled up to the longest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a task is handed: time, an observer, and a hook that is told every step of a commit."""
+
+    clock: Callable[[], float]
+    observe: events.Observer
+    step: Callable[[str], None] = lambda _: None
+
+
+class Task:
+    """The model, the open chunk and the publisher of one partition."""
+
+    def __init__(
+        self,
+        partition: Partition,
+        settings: StreamSettings,
+        transport: Transport,
+        source: Input,
+        around: Surroundings,
+    ) -> None:
+        self.partition = partition
+        self._settings = settings
+        self._transport = transport
+        self._input = source
+        self._around = around
+        self._outbox: Outbox = transport.outbox(partition)
+        self._decoder = RecordDecoder(settings.views, settings.record_format, settings.limits)
+        self._model: Model | None = None
+        self._chunker: Chunker | None = None
+        self._progress: Progress | None = None
+        self._saved_cut: Cut | None = None
+        self._work: Steps | None = self._restoring()
+        self._phase: events.Phase = "taking_over"
+        self._open = False
+
+    @property
+    def phase(self) -> events.Phase:
+        """Where in its life the task is."""
+        return self._phase
+
+    @property
+    def busy(self) -> bool:
+        """Whether `advance` has something to do now, or soon."""
+        return self._work is not None
+
+    def receive(self, messages: Sequence[Message]) -> None:
+        """Take messages that follow those received before."""
+        if self._chunker is None or self._model is None:
+            return
+        batch = self._chunker.add(messages)
+        self._around.observe(
+            events.RecordsRead(
+                self.partition,
+                good=len(batch.good),
+                bad=Counter(bad.reason for bad in batch.bad),
+                position=self._chunker.position,
+                waiting=self._chunker.good,
+                size=self._cut.first if self._model.state.chunk == 0 else self._cut.records,
+            )
+        )
+
+    def advance(self) -> bool:
+        """One step; whether there is more to do at once."""
+        if self._work is None:
+            self._work = self._next_chunk()
+            if self._work is None:
+                return False
+        try:
+            next(self._work)
+        except StopIteration:
+            self._work = None
+            return True
+        return False
+
+    def finish(self, deadline: float) -> None:
+        """Before an orderly end: publish what is computed, and commit a snapshot of it."""
+        while self._work is not None and self._phase == "publishing":
+            if self._around.clock() >= deadline:
+                return
+            self.advance()
+        if self._work is not None or self._model is None or self._progress is None:
+            return
+        if self._progress.snapshots[0].chunk < self._model.state.chunk == self._progress.chunk:
+            self._commit_snapshot(self._model, self._progress)
+
+    def close(self) -> None:
+        """Let go of the partition; what is not committed is forgotten."""
+        if self._work is not None:
+            self._work.close()
+        self._work = None
+        self._outbox.close()
+
+    # --- taking over ---------------------------------------------------------------------------
+
+    def _restoring(self) -> Steps:
+        """Take over and restore, from the beginning again wherever the broker does not answer."""
+        began = self._around.clock()
+        pauses = _pauses()
+        while True:
+            try:
+                yield from self._restore(began)
+            except RetriableError as error:
+                self._around.observe(events.RestoreFailed(self.partition, str(error)))
+                yield from self._wait(next(pauses))
+            else:
+                return
+
+    def _restore(self, began: float) -> Steps:
+        while not self._outbox.take_over():
+            yield
+        self._enter("restoring")
+        log = self._transport.state_log(self.partition)
+        try:
+            progress = yield from last_progress(log, self.partition)
+            fallback = None
+            if progress is None:
+                model = self._fresh_model()
+            else:
+                restored, fallback = yield from newest_usable(
+                    log, self.partition, progress, self._settings.params
+                )
+                model = model_of(restored)
+        finally:
+            log.close()
+        self._check_input(model.next)
+        self._compare_group(model.next if progress is None else progress.next_offset)
+        self._begin(model, progress)
+        behind = 0 if progress is None else progress.chunk - model.state.chunk
+        self._around.observe(
+            events.Restored(
+                self.partition,
+                chunk=model.state.chunk,
+                behind=behind,
+                offset=model.next,
+                seconds=self._around.clock() - began,
+                fallback=fallback,
+            )
+        )
+        self._enter("replaying" if behind else "running")
+        self._input.resume(self.partition, model.next)
+
+    def _fresh_model(self) -> Model:
+        low, high = self._input.bounds(self.partition)
+        state = initial_state(self._settings.params, self._settings.origin(self.partition))
+        start = low if self._settings.start == "earliest" else high
+        return Model(state, start, None, self._settings.cut)
+
+    def _begin(self, model: Model, progress: Progress | None) -> None:
+        self._model, self._progress = model, progress
+        self._saved_cut = None if progress is None else model.cut
+        self._chunker = Chunker(self._decoder, self._settings.dead_letters, model.next)
+
+    def _check_input(self, offset: int) -> None:
+        low, high = self._input.bounds(self.partition)
+        if not low <= offset <= high:
+            raise OffsetGone(
+                f"the model of {self.partition} continues at offset {offset}, but the topic holds "
+                f"only [{low}, {high}): going on would skip records. Either begin anew with "
+                "`stream-fs checkpoint reset`, or accept the gap with "
+                f"`stream-fs checkpoint reset --keep-model --to-offset {low}`"
+            )
+
+    def _compare_group(self, offset: int) -> None:
+        advised = self._input.advised(self.partition)
+        if advised is not None and advised != offset:
+            self._around.observe(events.OffsetsDiffer(self.partition, group=advised, state=offset))
+            self._input.advise({self.partition: offset})
+
+    # --- chunks --------------------------------------------------------------------------------
+
+    def _next_chunk(self) -> Steps | None:
+        """The work that the next full chunk makes; None while there is none."""
+        if self._chunker is None or self._model is None:
+            return None
+        sequence = self._model.state.chunk + 1
+        cut = self._cut
+        ready = self._chunker.take(sequence, cut)
+        if ready is None:
+            return None
+        began = self._around.clock()
+        outcome = fold(self._settings, self.partition, self._model, ready, cut)
+        replayed = self._replaying
+        self._around.observe(
+            events.ChunkUpdated(
+                self.partition, outcome.report, self._around.clock() - began, replayed
+            )
+        )
+        self._around.step("updated")
+        return self._replayed(outcome) if replayed else self._publishing(outcome)
+
+    @property
+    def _replaying(self) -> bool:
+        """Whether the next chunk was published by an earlier life."""
+        return (
+            self._model is not None
+            and self._progress is not None
+            and self._model.state.chunk < self._progress.chunk
+        )
+
+    @property
+    def _cut(self) -> Cut:
+        """How the next chunk is cut: a replayed one as it was then, whatever is configured now."""
+        if self._replaying and self._model is not None:
+            return self._model.cut
+        return self._settings.cut
+
+    def _replayed(self, outcome: Outcome) -> Steps:
+        """A chunk that an earlier life has published: fold it in, and compare the last one."""
+        assert self._progress is not None
+        self._model = outcome.model
+        if outcome.model.state.chunk == self._progress.chunk:
+            same = self._progress.fingerprint == self._settings.params.fingerprint
+            if same and outcome.digest != self._progress.digest:
+                self._around.observe(
+                    events.ReplayDiverged(self.partition, outcome.model.state.chunk)
+                )
+            self._enter("running")
+        return
+        yield  # a generator, like every piece of work
+
+    def _publishing(self, outcome: Outcome) -> Steps:
+        """One transaction, tried until it is through or the task is fenced."""
+        began = self._around.clock()
+        pauses = _pauses()
+        while True:
+            try:
+                progress, size = self._send(outcome)
+                yield from self._committing()
+            except (RetriableError, AbortableError) as error:
+                yield from self._recovering(error, next(pauses))
+                yield from self._aborting()
+            else:
+                break
+        self._around.step("committed")
+        self._model, self._progress, self._saved_cut = outcome.model, progress, outcome.model.cut
+        self._around.observe(
+            events.ChunkCommitted(
+                self.partition,
+                ranking=outcome.ranking,
+                overlap=outcome.overlap,
+                next_offset=outcome.model.next,
+                letters=outcome.letters,
+                snapshot_bytes=size,
+                seconds=self._around.clock() - began,
+            )
+        )
+        self._input.advise({self.partition: outcome.model.next})
+        self._around.step("advised")
+        if self._phase == "publishing":
+            assert self._chunker is not None
+            self._enter("running")
+            self._input.resume(self.partition, self._chunker.position)
+
+    def _send(self, outcome: Outcome) -> tuple[Progress, int]:
+        """The transaction of a chunk, all but its end.
+
+        1. begin
+        2. the snapshot, if one is due: its position goes into the progress record
+        3. ranking, dead letters and progress
+        """
+        self._outbox.begin()
+        self._open = True
+        self._around.step("begun")
+        places = () if self._progress is None else self._progress.snapshots
+        size = 0
+        if self._snapshot_due(outcome.model, places):
+            places, size = self._send_snapshot(outcome.model, places)
+            self._around.step("snapshot sent")
+        progress = Progress(
+            chunk=outcome.model.state.chunk,
+            from_offset=outcome.start,
+            next_offset=outcome.model.next,
+            snapshots=places,
+            digest=outcome.digest,
+            fingerprint=self._settings.params.fingerprint,
+        )
+        self._outbox.send(
+            [*outcome.records, progress_record(self._settings, self.partition, progress)]
+        )
+        self._around.step("records sent")
+        return progress, size
+
+    def _snapshot_due(self, model: Model, places: tuple[SnapshotPlace, ...]) -> bool:
+        """At the first chunk, every so many chunks, and where chunks begin to be cut otherwise.
+
+        The latter because a replay cuts as its snapshot says.
+        """
+        if not places or model.cut != self._saved_cut:
+            return True
+        return model.state.chunk - places[0].chunk >= self._settings.checkpoint_every
+
+    def _send_snapshot(
+        self, model: Model, earlier: tuple[SnapshotPlace, ...]
+    ) -> tuple[tuple[SnapshotPlace, ...], int]:
+        """Send a snapshot; where it and the one before it lie, and its size in bytes."""
+        number = earlier[0].number + 1 if earlier else 0
+        records, size = snapshot_records(self._settings, self.partition, model, number)
+        offset = self._outbox.send(records)[0]
+        return (SnapshotPlace(number, model.state.chunk, offset), *earlier[:1]), size
+
+    def _committing(self) -> Steps:
+        """End the transaction; where it is open how that went, ask again until it is known."""
+        pauses = _pauses()
+        while True:
+            try:
+                self._outbox.commit()
+            except RetriableError as error:
+                yield from self._recovering(error, next(pauses))
+            else:
+                self._open = False
+                return
+
+    def _aborting(self) -> Steps:
+        """Void the open transaction, if there is one."""
+        pauses = _pauses()
+        while self._open:
+            try:
+                self._outbox.abort()
+                self._open = False
+            except RetriableError as error:
+                yield from self._recovering(error, next(pauses))
+
+    def _recovering(self, error: RetriableError | AbortableError, pause: float) -> Steps:
+        """Tell of a failure, take no more messages, and wait."""
+        kind: Literal["retried", "aborted"]
+        kind = "aborted" if isinstance(error, AbortableError) else "retried"
+        self._around.observe(events.TransactionFailed(self.partition, kind, str(error)))
+        if self._phase != "publishing":
+            self._enter("publishing")
+            self._input.pause(self.partition)
+        yield from self._wait(pause)
+
+    def _wait(self, seconds: float) -> Steps:
+        until = self._around.clock() + seconds
+        while self._around.clock() < until:
+            yield
+
+    def _commit_snapshot(self, model: Model, progress: Progress) -> None:
+        """A snapshot out of turn, so that the next owner has nothing to replay.
+
+        One attempt: without it the next owner replays a few chunks, and nothing is lost.
+        """
+        try:
+            self._outbox.begin()
+            self._open = True
+            places, size = self._send_snapshot(model, progress.snapshots)
+            newer = replace(progress, snapshots=places)
+            self._outbox.send([progress_record(self._settings, self.partition, newer)])
+            self._outbox.commit()
+        except TransportError as error:
+            self._around.observe(events.TransactionFailed(self.partition, "given_up", str(error)))
+            return
+        self._open = False
+        self._progress = newer
+        self._around.observe(events.SnapshotCommitted(self.partition, model.state.chunk, size))
+
+    def _enter(self, phase: events.Phase) -> None:
+        self._phase = phase
+        self._around.observe(events.PhaseChanged(self.partition, phase))
+
+
+def _pauses() -> Iterator[float]:
+    """Seconds between attempts: doubled each time, up to the longest."""
+    pause = FIRST_PAUSE
+    while True:
+        yield pause
+        pause = min(2 * pause, LONGEST_PAUSE)

@@ -1,0 +1,157 @@
+"""One process: its membership of the group, and a task for every partition that it holds.
+
+Single-threaded: `turn` polls once and gives every task a step. What goes wrong with a transaction
+is the task's affair, but for being fenced: then the task's memory is worthless, and a new task
+takes over again, after a pause, as long as the partition is ours.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+
+from stream_fs.errors import FencedError, NoOwnership
+from stream_fs.pipeline import events
+from stream_fs.pipeline.ports import Partition, Transport
+from stream_fs.pipeline.settings import StreamSettings
+from stream_fs.pipeline.task import Surroundings, Task
+
+MOST_FENCES = 5
+"""Times in a row that a partition may be taken from us while it is assigned to us."""
+QUIET_SECONDS = 60.0
+"""Without being fenced for so long, the count starts anew."""
+IDLE_WAIT, BUSY_WAIT = 0.5, 0.01
+"""Seconds that a poll may wait when no task has anything to do, or some task waits itself."""
+
+
+class Worker:
+    """The tasks of one process; also the `Assignment` that its input reports to."""
+
+    def __init__(
+        self,
+        topics: Sequence[str],
+        settings: StreamSettings,
+        transport: Transport,
+        around: Surroundings,
+        *,
+        jitter: Callable[[], float],
+        grace: float,
+    ) -> None:
+        self._settings = settings
+        self._transport = transport
+        self._around = around
+        self._jitter = jitter
+        self._grace = grace
+        self._assigned: set[Partition] = set()
+        self._tasks: dict[Partition, Task] = {}
+        self._fences: dict[Partition, list[float]] = defaultdict(list)
+        self._again: dict[Partition, float] = {}
+        self._input = transport.input(topics, self)
+
+    @property
+    def tasks(self) -> tuple[Task, ...]:
+        """The tasks at work."""
+        return tuple(self._tasks.values())
+
+    @property
+    def ready(self) -> bool:
+        """Whether every assigned partition is restored; with none there is nothing to wait for."""
+        return all(
+            partition in self._tasks and self._tasks[partition].phase in ("running", "replaying")
+            for partition in self._assigned
+        )
+
+    @property
+    def complaint(self) -> str | None:
+        """Why there is no connection; None when there is one."""
+        return self._input.complaint()
+
+    def ends(self) -> dict[Partition, int]:
+        """Where the logs of the restored partitions end, as far as is known without asking."""
+        known = {partition: self._input.known_end(partition) for partition in self._tasks}
+        return {partition: end for partition, end in known.items() if end is not None}
+
+    def turn(self) -> None:
+        """Poll once, hand out the messages, and let every task take a step."""
+        busy = any(task.busy for task in self._tasks.values())
+        more = self._advance_all()
+        wait = 0.0 if more else BUSY_WAIT if busy or self._again else IDLE_WAIT
+        for partition, messages in self._input.poll(wait).items():
+            task = self._tasks.get(partition)
+            if task is not None:
+                task.receive(messages)
+        self._take_again()
+
+    def stop(self) -> None:
+        """Finish what is due within the grace time, and leave the group."""
+        self._input.close()
+        self.lost(tuple(self._assigned))
+
+    def assigned(self, partitions: Sequence[Partition]) -> None:
+        """Begin to take over; nothing is read here, so that the rebalance is quick."""
+        for partition in partitions:
+            self._assigned.add(partition)
+            self._begin(partition)
+
+    def revoked(self, partitions: Sequence[Partition]) -> None:
+        """Finish, snapshot included, so that the next owner has nothing to replay."""
+        deadline = self._around.clock() + self._grace
+        for partition in partitions:
+            task = self._tasks.get(partition)
+            if task is not None:
+                try:
+                    task.finish(deadline)
+                except FencedError as error:
+                    self._around.observe(events.Fenced(partition, str(error), final=True))
+        self.lost(partitions)
+
+    def lost(self, partitions: Sequence[Partition]) -> None:
+        """Forget: somebody else may be at work on them already."""
+        for partition in partitions:
+            self._assigned.discard(partition)
+            self._again.pop(partition, None)
+            self._fences.pop(partition, None)
+            task = self._tasks.pop(partition, None)
+            if task is not None:
+                task.close()
+            self._around.observe(events.PartitionGone(partition))
+
+    def _advance_all(self) -> bool:
+        more = False
+        for partition, task in list(self._tasks.items()):
+            try:
+                more |= task.advance()
+            except FencedError as error:
+                self._fenced(partition, error)
+        return more
+
+    def _begin(self, partition: Partition) -> None:
+        self._tasks[partition] = Task(
+            partition, self._settings, self._transport, self._input, self._around
+        )
+
+    def _fenced(self, partition: Partition, error: FencedError) -> None:
+        """Drop the task; after a pause, take over again, unless this happens again and again."""
+        self._input.pause(partition)
+        self._tasks.pop(partition).close()
+        now = self._around.clock()
+        times = self._fences[partition]
+        if times and now - times[-1] > QUIET_SECONDS:
+            times.clear()
+        times.append(now)
+        final = len(times) >= MOST_FENCES
+        self._around.observe(events.Fenced(partition, str(error), final=final))
+        if final:
+            raise NoOwnership(
+                f"{partition} was taken over by another process {len(times)} times in a row, "
+                "although the group has assigned it to this one: another process publishes with "
+                f"the same group name. Stop it, or give this one another group. ({error})"
+            )
+        self._again[partition] = now + self._jitter() * 2 ** len(times)
+
+    def _take_again(self) -> None:
+        now = self._around.clock()
+        for partition, due in list(self._again.items()):
+            if due <= now:
+                del self._again[partition]
+                self._begin(partition)

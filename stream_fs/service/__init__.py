@@ -1,0 +1,1 @@
+"""What an operator meets: configuration, metrics, health, logs, and the loop that joins them."""

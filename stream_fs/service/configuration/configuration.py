@@ -1,0 +1,110 @@
+"""The whole configuration, and what it means to the pipeline and to the Kafka clients."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+from pydantic import BeforeValidator, Field
+
+from stream_fs.kafka.settings import ClientSettings, Rebalance
+from stream_fs.pipeline.settings import DeadLetterSettings, StreamSettings
+from stream_fs.selector import Params, View, params
+from stream_fs.service.configuration import sections
+from stream_fs.service.configuration.secrets import Secret
+from stream_fs.service.configuration.sections import Section
+from stream_fs.service.configuration.values import as_tuple
+from stream_fs.wire.declared import DeclaredView, Limits
+
+_REBALANCE: Final = {
+    "eager": Rebalance.EAGER,
+    "cooperative": Rebalance.COOPERATIVE,
+    "consumer": Rebalance.CONSUMER,
+}
+
+Views = Annotated[tuple[sections.DeclaredView, ...], BeforeValidator(as_tuple), Field(min_length=1)]
+
+
+class Configuration(Section):
+    """Every section of the file, checked; made by `load`."""
+
+    stream: sections.Stream
+    views: Views
+    selector: sections.Selector
+    chunk: sections.Chunk
+    checkpoint: sections.Checkpoint
+    output: sections.Output
+    dead_letters: sections.DeadLetters
+    state: sections.State
+    limits: sections.Limits
+    kafka: sections.Kafka
+    service: sections.Service
+    log: sections.Log
+
+    def params(self) -> Params:
+        """The parameters of the selector."""
+        views = [selector_view(view) for view in self.views]
+        return params(views, **self.selector.model_dump())
+
+    def state_topics(self) -> dict[str, str]:
+        """By input topic, the topic of its state."""
+        return {topic: self.state.topic.replace("{topic}", topic) for topic in self.stream.topics}
+
+    def stream_settings(self) -> StreamSettings:
+        """What the pipeline is told."""
+        selector = self.params()
+        span = self.chunk.max_span
+        return StreamSettings(
+            stream=self.stream.name,
+            params=selector,
+            views=tuple(
+                DeclaredView(view.name, view.dimension, declared.dtype, view.transform or "minmax")
+                for view, declared in zip(selector.views, self.views, strict=True)
+            ),
+            rankings_topic=self.output.topic,
+            dead_letter_topic=self.dead_letters.topic,
+            state_topics=self.state_topics(),
+            record_format=self.stream.format,
+            limits=Limits(self.limits.record_bytes, self.limits.views),
+            chunk_records=self.chunk.records,
+            chunk_max_span=None if span is None else max(1, round(span * 1000)),
+            checkpoint_every=self.checkpoint.every_chunks,
+            output_top=None if self.output.top == "all" else self.output.top,
+            output_format=self.output.format,
+            dead_letters=DeadLetterSettings(
+                policy=self.dead_letters.policy,
+                max_ratio=self.dead_letters.max_ratio,
+                tolerated=self.dead_letters.tolerated,
+                max_open=self.dead_letters.max_open,
+            ),
+            start=self.stream.start,
+        )
+
+    def kafka_settings(self) -> ClientSettings:
+        """What the Kafka clients are told; secrets are in it as they are."""
+        return client_settings(self.kafka)
+
+    def secrets(self) -> frozenset[str]:
+        """Every secret value, for whoever has to keep them out of a text."""
+        return frozenset(
+            value.reveal() for value in self.kafka.properties.values() if isinstance(value, Secret)
+        )
+
+
+def selector_view(view: sections.DeclaredView) -> View:
+    """A declared view, as the selector knows it."""
+    return View(view.name, view.dimension, view.transform, view.names)
+
+
+def client_settings(kafka: sections.Kafka) -> ClientSettings:
+    """The section [kafka], as the clients know it."""
+    return ClientSettings(
+        bootstrap=kafka.bootstrap,
+        group=kafka.group,
+        rebalance=_REBALANCE[kafka.protocol],
+        transaction_timeout=kafka.transaction_timeout,
+        largest_message=kafka.largest_message,
+        properties={
+            name: value.reveal() if isinstance(value, Secret) else value
+            for name, value in kafka.properties.items()
+        },
+    )

@@ -1,0 +1,93 @@
+"""What is wrong with a configuration, in words for whoever wrote it."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from pydantic import ValidationError
+
+from stream_fs.service.configuration import toml
+
+Path: TypeAlias = tuple[str | int, ...]
+"""Where a value is: section, key, and so on; numbers count the tables of an array."""
+
+_LONGEST = 80
+# Some of these are secrets, and not all of them can be told by their names.
+_NEVER_SHOWN = ("kafka", "properties")
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing to change: the key, and what is allowed or what was found there."""
+
+    path: Path
+    message: str
+
+
+def key(path: Path) -> str:
+    """The path as one would write it in the file."""
+    text = ""
+    for part in path:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        else:
+            text += f".{toml.key(part)}" if text else toml.key(part)
+    return text
+
+
+def describe(problem: Problem, origins: Mapping[Path, str]) -> str:
+    """One line: key, message, and which variable or flag the value came from, if any did."""
+    origin = next((origins[path] for path in _prefixes(problem.path) if path in origins), None)
+    line = f"{key(problem.path)}: {problem.message}"
+    return f"{line} (from {origin})" if origin else line
+
+
+def _prefixes(path: Path) -> Iterator[Path]:
+    """The path and those it is a part of; a key that is missing is not the section's fault."""
+    yield path
+    for length in range(len(path) - 1, 1, -1):
+        yield path[:length]
+
+
+def problems_of(error: ValidationError, path: Path, known: Collection[str]) -> Iterator[Problem]:
+    """The problems that pydantic found in the value at `path`, whose keys are `known`."""
+    for found in error.errors(include_url=False):
+        place = (*path, *found["loc"])
+        if found["type"] == "missing":
+            yield Problem(place, "is missing")
+        elif found["type"] == "extra_forbidden":
+            yield unknown(place, known)
+        elif found["type"] in ("model_type", "model_attributes_type", "dict_type"):
+            yield Problem(place, "should be a table")
+        else:
+            message = found["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")
+            message = re.sub(r"^(Input|String|Tuple|List|Value) should", "should", message)
+            message = re.sub(r" after validation, not \d+$", "", message)
+            yield Problem(place, message + shown(place, found["input"]))
+
+
+def unknown(path: Path, known: Collection[str]) -> Problem:
+    """A key that nothing reads. Its value is not shown: it may be a secret in the wrong place."""
+    name = str(path[-1])
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(known))}"
+    return Problem(path, f"is not a known key; {hint}")
+
+
+def shown(path: Path, value: Any) -> str:
+    """The value at a path, for the end of a message; nothing where it may be a secret."""
+    if path[: len(_NEVER_SHOWN)] == _NEVER_SHOWN:
+        return ""
+    text = repr(value)
+    if len(text) > _LONGEST:
+        text = f"{text[:_LONGEST]}…"
+    return f", got {text}"
+
+
+def lines(problems: Sequence[Problem], origins: Mapping[Path, str]) -> list[str]:
+    """All problems, each once, in the order of their discovery."""
+    return list(dict.fromkeys(describe(problem, origins) for problem in problems))

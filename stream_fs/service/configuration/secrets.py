@@ -1,0 +1,89 @@
+"""Values that must never be shown: where they come from, and how they are kept."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+REDACTED = "<redacted>"
+
+_SECRET_NAME = re.compile(r"password|secret|jaas|oauthbearer\.config|key\.pem|token(?!.*url)")
+
+
+class Secret:
+    """A value that shows itself only when it is asked to.
+
+    `origin` is how the file refers to it, `{env = "NAME"}` or `{file = "path"}`, and may be shown;
+    it is None where the value itself was written into the configuration.
+    """
+
+    __slots__ = ("_value", "origin")
+
+    def __init__(self, value: str, origin: Mapping[str, str] | None = None) -> None:
+        self._value = value
+        self.origin = origin
+
+    def reveal(self) -> str:
+        """The value itself, for the client that needs it."""
+        return self._value
+
+    def __repr__(self) -> str:
+        return REDACTED
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and other._value == self._value
+
+    def __hash__(self) -> int:
+        return hash(self._value)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a configuration is read: its environment, and the folder that file names start from."""
+
+    environ: Mapping[str, str]
+    folder: Path
+
+    def text(self, name: str) -> str:
+        """The text of a file; a ValueError says why it cannot be read."""
+        path = self.folder / name
+        try:
+            return path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            raise ValueError(f"file {path} is not UTF-8 text") from None
+        except OSError as error:
+            raise ValueError(f"file {path} cannot be read: {error.strerror}") from None
+
+
+def redacted(text: str, secrets: Collection[str]) -> str:
+    """The text without any of the secrets."""
+    # Longer ones first: one secret may be the beginning of another.
+    for secret in sorted(filter(None, secrets), key=len, reverse=True):
+        text = text.replace(secret, REDACTED)
+    return text
+
+
+def is_secret(property_name: str) -> bool:
+    """Whether a librdkafka property of this name holds a secret, also when written plainly."""
+    return _SECRET_NAME.search(property_name) is not None
+
+
+def resolve(reference: Mapping[str, Any], place: Place) -> Secret:
+    """The secret that `{env = "NAME"}` or `{file = "path"}` refers to."""
+    if len(reference) == 1:
+        ((kind, name),) = reference.items()
+        if kind in ("env", "file") and isinstance(name, str):
+            value = _of_variable(name, place) if kind == "env" else place.text(name).rstrip("\r\n")
+            if not value:
+                raise ValueError(f"{kind} {name!r} is empty")
+            return Secret(value, {kind: name})
+    raise ValueError('a table here must be {env = "NAME"} or {file = "path"}')
+
+
+def _of_variable(name: str, place: Place) -> str:
+    if name not in place.environ:
+        raise ValueError(f"the environment variable {name} is not set")
+    return place.environ[name]

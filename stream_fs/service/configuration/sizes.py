@@ -1,0 +1,57 @@
+"""Whether the largest ranking fits into a message, and what to change where it does not."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+
+from stream_fs.service.configuration.configuration import Configuration
+from stream_fs.wire.declared import Format
+from stream_fs.wire.ranking_size import largest_ranking
+from stream_fs.wire.rankings import Top, top_counts
+
+
+def ranking_bytes(
+    configuration: Configuration,
+    top: Top,
+    format: Format,
+    partitions: int = 0,
+) -> int:
+    """Bytes that no ranking of this stream exceeds; a merged one lists so many partitions."""
+    params = configuration.params()
+    return max(
+        largest_ranking(
+            params,
+            top_counts(params, top),
+            stream=configuration.stream.name,
+            topic=topic,
+            partitions=partitions,
+            format=format,
+        )
+        for topic in configuration.stream.topics
+    )
+
+
+def ranking_problem(configuration: Configuration, partitions: int = 0) -> str | None:
+    """What to change so that every ranking can be published; None where it can."""
+    limit, output = configuration.kafka.largest_message, configuration.output
+    top = None if output.top == "all" else output.top
+
+    def size(top: Top, format: Format) -> int:
+        return ranking_bytes(configuration, top, format, partitions)
+
+    needed = size(top, output.format)
+    if needed <= limit:
+        return None
+    ways = [f"raise kafka.largest_message to {needed} (and max.message.bytes of the topic)"]
+    most = max(view.dimension for view in configuration.views)
+    fitting = bisect_left(
+        range(1, most + 1), limit + 1, key=lambda count: size(count, output.format)
+    )
+    if fitting:
+        ways.append(f"set output.top to {fitting} or less")
+    if output.format == "json" and size(top, "msgpack") <= limit:
+        ways.append('set output.format to "msgpack"')
+    return (
+        f"output.top: a ranking may have {needed} bytes, more than kafka.largest_message "
+        f"({limit}): {', or '.join(ways)}"
+    )

@@ -1,0 +1,117 @@
+"""Where values come from: the file, environment variables, flags; later ones go over earlier.
+
+A variable is named STREAM_FS_SECTION__KEY, a flag is `--set section.key=value`. Their text is read
+as it is where a key wants text, and as a TOML value elsewhere (`500`, `0.1`, `["a", "b"]`).
+librdkafka properties are named STREAM_FS_KAFKA__PROPERTIES__SASL_PASSWORD and
+`--set kafka.properties.sasl.password=…`.
+"""
+
+from __future__ import annotations
+
+import copy
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path as FilePath
+from types import NoneType
+from typing import Any, Literal, get_args, get_origin
+
+from stream_fs.service.configuration.configuration import Configuration
+from stream_fs.service.configuration.problems import Path, Problem
+
+PREFIX = "STREAM_FS_"
+_PROPERTIES = ["kafka", "properties"]
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A single value from outside of the file, and where it comes from."""
+
+    path: tuple[str, ...]
+    text: str
+    origin: str
+
+
+def of_file(path: FilePath) -> dict[str, Any]:
+    """The file as plain data; a ValueError says why it cannot be read."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except UnicodeDecodeError:
+        raise ValueError(f"{path} is not UTF-8 text") from None
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error.strerror}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"{path} is not TOML: {error}") from None
+
+
+def of_environment(environ: Mapping[str, str]) -> Iterator[Setting]:
+    """The variables that name a key; the others with our prefix have no double underscore."""
+    for name, text in sorted(environ.items()):
+        if name.startswith(PREFIX) and "__" in name:
+            parts = name.removeprefix(PREFIX).lower().split("__")
+            if parts[:2] == _PROPERTIES:
+                parts = [*_PROPERTIES, ".".join(parts[2:]).replace("_", ".")]
+            yield Setting(tuple(parts), text, name)
+
+
+def of_flags(flags: Iterable[str]) -> Iterator[Setting]:
+    """Flags of the form `section.key=value`; a ValueError names one that is not."""
+    for flag in flags:
+        name, equals, text = flag.partition("=")
+        parts = name.strip().split(".")
+        if parts[:2] == _PROPERTIES:
+            parts = [*_PROPERTIES, ".".join(parts[2:])]
+        if not equals or len(parts) < 2 or not all(parts):
+            # What follows the sign is not shown: it may be a secret.
+            raise ValueError(f"--set {name}: should be section.key=value")
+        yield Setting(tuple(parts), text, "--set")
+
+
+def lay_over(
+    plain: Mapping[str, Any], settings: Iterable[Setting]
+) -> tuple[dict[str, Any], dict[Path, str], list[Problem]]:
+    """The data with the settings over it, where each of these came from, and what did not fit."""
+    merged = copy.deepcopy(dict(plain))
+    origins: dict[Path, str] = {}
+    problems: list[Problem] = []
+    for setting in settings:
+        origins[setting.path] = setting.origin
+        if setting.path[0] not in plain:
+            origins.setdefault(setting.path[:1], setting.origin)
+        if setting.path[0] == "views":
+            problems.append(Problem(setting.path, "views are declared in the file only"))
+        else:
+            _put(merged, setting.path, _value(setting))
+    return merged, origins, problems
+
+
+def _put(table: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
+    for part in path[:-1]:
+        below = table.setdefault(part, {})
+        if not isinstance(below, dict):
+            return  # the file has a value where a table belongs, which is a problem of its own
+        table = below
+    table[path[-1]] = value
+
+
+def _value(setting: Setting) -> Any:
+    if _wants_text(setting.path):
+        return setting.text
+    try:
+        return tomllib.loads(f"value = {setting.text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return setting.text
+
+
+def _wants_text(path: tuple[str, ...]) -> bool:
+    """Whether the key at this path takes nothing but text."""
+    if len(path) > 2:
+        return list(path[:2]) == _PROPERTIES
+    section = Configuration.model_fields.get(path[0])
+    model = section.annotation if section is not None else None
+    field = getattr(model, "model_fields", {}).get(path[1])
+    if field is None:
+        return False
+    annotation = field.annotation
+    options = [annotation] if get_origin(annotation) else get_args(annotation) or [annotation]
+    return all(option in (str, NoneType) or get_origin(option) is Literal for option in options)

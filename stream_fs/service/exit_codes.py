@@ -1,0 +1,48 @@
+"""How the program ends, in one place: what a supervisor or a script may rely on."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Self
+
+from stream_fs.errors import (
+    CheckpointError,
+    IncompatibleState,
+    InvalidConfiguration,
+    InvalidParameter,
+    Refusal,
+    TransportError,
+)
+
+
+class ExitCode(IntEnum):
+    """Exit codes of `stream-fs`, each with its meaning."""
+
+    meaning: str
+
+    def __new__(cls, code: int, meaning: str) -> Self:
+        """A number that carries its meaning."""
+        member = int.__new__(cls, code)
+        member._value_ = code
+        member.meaning = meaning
+        return member
+
+    OK = 0, "done, or ended in order"
+    PROBLEM = 1, "a check found something, or something failed that has no code of its own"
+    CONFIGURATION = 2, "the command line or the configuration is wrong; it will be wrong again"
+    REFUSED = 3, "going on would lose or falsify something; the message names the ways out"
+    BROKER = 4, "the broker cannot be reached, or does not let us; trying again may help"
+    WATCHDOG = 70, "a client call hung, and the process ended itself; start it again"
+
+
+def exit_code(error: BaseException) -> ExitCode:
+    """The code that an error ends the program with."""
+    match error:
+        case InvalidConfiguration() | InvalidParameter():
+            return ExitCode.CONFIGURATION
+        case Refusal() | CheckpointError() | IncompatibleState():
+            return ExitCode.REFUSED
+        case TransportError():
+            return ExitCode.BROKER
+        case _:
+            return ExitCode.PROBLEM

@@ -1,0 +1,134 @@
+"""`stream-fs run`: configuration, broker, pipeline and observability wired together."""
+
+from __future__ import annotations
+
+import logging
+import os
+import random
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from types import FrameType
+
+from prometheus_client import CollectorRegistry
+from threadpoolctl import threadpool_limits
+
+from stream_fs.kafka import KafkaTransport, Topics
+from stream_fs.pipeline import events
+from stream_fs.pipeline.task import Surroundings
+from stream_fs.pipeline.worker import Worker
+from stream_fs.service import health
+from stream_fs.service.configuration import Configuration
+from stream_fs.service.exit_codes import ExitCode
+from stream_fs.service.logging import set_up
+from stream_fs.service.measuring import MetricsObserver
+from stream_fs.service.metrics import Metrics
+from stream_fs.service.reporting import log_event
+from stream_fs.service.topic_plans import topic_problems
+from stream_fs.service.watchdog import Watchdog
+from stream_fs.service.web import WebServer
+
+_LOGGER = logging.getLogger("stream_fs")
+_LAG_SECONDS = 5.0
+"""How often the lag is brought up to date."""
+
+
+def run(configuration: Configuration, *, step: Callable[[str], None] = lambda _: None) -> ExitCode:
+    """Run until a signal asks to stop. Raises what cannot be gone on with.
+
+    `step` is told every step of every commit (see `pipeline.task`).
+    """
+    set_up(
+        configuration.log.format,
+        configuration.log.level,
+        stream=configuration.stream.name,
+        secrets=configuration.secrets(),
+    )
+    settings = configuration.kafka_settings()
+    problems = topic_problems(configuration, Topics(settings))
+    for problem in problems:
+        _LOGGER.error(problem)
+    if problems:
+        return ExitCode.PROBLEM
+    registry = CollectorRegistry()
+    metrics = MetricsObserver(Metrics(registry), configuration.stream.name, time.time)
+    watchdog = Watchdog(configuration.service.watchdog_seconds, time.monotonic)
+
+    def observe(event: events.Event) -> None:
+        metrics(event)
+        log_event(event)
+
+    with ExitStack() as stack:
+        # One thread for the sums: more processes, not more threads, and the same bytes everywhere.
+        stack.enter_context(threadpool_limits(1))
+        stopping = stack.enter_context(_signals())
+        states = configuration.state_topics()
+        worker = Worker(
+            configuration.stream.topics,
+            configuration.stream_settings(),
+            KafkaTransport(settings, states.__getitem__),
+            Surroundings(time.monotonic, observe, step),
+            jitter=lambda: random.uniform(0.25, 1.0),
+            grace=configuration.service.grace_seconds,
+        )
+        pages = health.pages(registry, lambda: _alive(watchdog), lambda: _ready(worker))
+        server = stack.enter_context(
+            WebServer(configuration.service.host, configuration.service.port, pages)
+        )
+        _LOGGER.info(
+            "listening",
+            extra={"fields": {"address": f"http://{server.host}:{server.port}"}},
+        )
+        watchdog.start()
+        stack.callback(watchdog.stop)
+        _loop(worker, metrics, watchdog, stopping)
+        watchdog.beat()
+        worker.stop()
+    _LOGGER.info("stopped")
+    return ExitCode.OK
+
+
+def _loop(
+    worker: Worker, metrics: MetricsObserver, watchdog: Watchdog, stopping: Callable[[], bool]
+) -> None:
+    due = time.monotonic()
+    while not stopping():
+        worker.turn()
+        watchdog.beat()
+        if time.monotonic() >= due:
+            for partition, end in worker.ends().items():
+                metrics.log_end(partition, end)
+            due = time.monotonic() + _LAG_SECONDS
+
+
+def _alive(watchdog: Watchdog) -> tuple[bool, str]:
+    silence = watchdog.silence
+    return silence < watchdog.limit, f"the loop has not moved for {silence:.0f} s"
+
+
+def _ready(worker: Worker) -> tuple[bool, str]:
+    complaint = worker.complaint
+    if complaint is not None:
+        return False, f"waiting for the broker: {complaint}"
+    if not worker.tasks:
+        return False, "no partition is assigned yet"
+    return worker.ready, "restoring"
+
+
+@contextmanager
+def _signals() -> Iterator[Callable[[], bool]]:
+    """SIGTERM and SIGINT ask to stop; the second one ends the process at once."""
+    asked: list[int] = []
+
+    def ask(number: int, _: FrameType | None) -> None:
+        if asked:
+            os._exit(128 + number)
+        asked.append(number)
+
+    before = {number: signal.signal(number, ask) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield lambda: bool(asked)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,76 @@
+"""A hung client must not look alive: a thread that ends the process when the loop stands still."""
+
+from __future__ import annotations
+
+import faulthandler
+import logging
+import os
+import sys
+import threading
+from collections.abc import Callable
+
+from stream_fs.service.exit_codes import ExitCode
+
+_LOGGER = logging.getLogger(__name__)
+
+
+class Watchdog:
+    """Expects `beat` at least every `limit` seconds between `start` and `stop`.
+
+    Calls of the client have their own, shorter limits; one that outlives `limit` ignores them. The
+    process is ended at once, without clean-up, which may hang as well: nothing is lost by it, for
+    whatever is not committed will be read again.
+    """
+
+    def __init__(
+        self,
+        limit: float,
+        clock: Callable[[], float],
+        end: Callable[[], None] | None = None,
+    ) -> None:
+        """`end` ends the process; by default it tells where every thread stands first."""
+        self._limit = limit
+        self._clock = clock
+        self._end = end or self._exit
+        self._last = clock()
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
+
+    @property
+    def silence(self) -> float:
+        """Seconds since the last beat."""
+        return self._clock() - self._last
+
+    @property
+    def limit(self) -> float:
+        """Seconds of silence that are too many."""
+        return self._limit
+
+    def start(self) -> None:
+        """Begin to watch."""
+        self.beat()
+        self._thread.start()
+
+    def beat(self) -> None:
+        """The loop makes progress."""
+        self._last = self._clock()
+
+    def stop(self) -> None:
+        """Watch no more."""
+        self._stopped.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._stopped.wait(min(1.0, self._limit / 4)):
+            if self.silence > self._limit:
+                self._end()
+                return
+
+    def _exit(self) -> None:
+        _LOGGER.critical(
+            "the loop has not moved for %.0f s: a client call hangs; ending the process",
+            self.silence,
+        )
+        faulthandler.dump_traceback(sys.stderr)
+        os._exit(ExitCode.WATCHDOG)

@@ -1,0 +1,202 @@
+"""A small HTTP server for a few pages.
+
+It stands in the open, so it reads little, waits little and repeats nothing of what it was sent.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import socket
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Final, Self, TypeAlias
+
+from stream_fs.errors import InvalidConfiguration
+from stream_fs.service.bounded import Bounded, TooMuch
+
+MOST_REQUEST_BYTES: Final = 8192
+"""Request line and headers together."""
+MOST_SECONDS: Final = 5.0
+"""For a whole request, from the connection to its last header, and for each write."""
+MOST_CONNECTIONS: Final = 16
+"""At a time; more are closed at once."""
+_END_SECONDS: Final = 0.1
+"""How soon it notices that it should end."""
+
+_LOGGER: Final = logging.getLogger("stream_fs.web")
+TEXT: Final = "text/plain; charset=utf-8"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a page gives."""
+
+    status: HTTPStatus
+    content_type: str
+    body: bytes
+
+
+Page: TypeAlias = Callable[[], Answer]
+
+
+class WebServer:
+    """Serves pages from threads of its own, within `with` or from `start` to `close`."""
+
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        pages: Mapping[str, Page],
+        *,
+        most_seconds: float = MOST_SECONDS,
+        most_connections: int = MOST_CONNECTIONS,
+    ) -> None:
+        try:
+            self._server = _Server(host, port, pages, most_seconds, most_connections)
+        except OSError as error:
+            place = f"{host} port {port}: {error.strerror}"
+            raise InvalidConfiguration(
+                [f"service.host, service.port: cannot listen on {place}"]
+            ) from error
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, args=(_END_SECONDS,), name="web", daemon=True
+        )
+
+    @property
+    def host(self) -> str:
+        """The address that it listens on."""
+        return str(self._server.server_address[0])
+
+    @property
+    def port(self) -> int:
+        """The port that it listens on."""
+        return int(self._server.server_address[1])
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def start(self) -> None:
+        """Begin to answer."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Answer no more, and free the port."""
+        if self._thread.is_alive():
+            self._server.shutdown()
+            self._thread.join()
+        self._server.server_close()
+
+
+class _Server(ThreadingHTTPServer):
+    """Bounded in the number of its threads."""
+
+    daemon_threads = True
+    # Closing must not wait for a client that says nothing.
+    block_on_close = False
+
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        pages: Mapping[str, Page],
+        most_seconds: float,
+        most_connections: int,
+    ) -> None:
+        if ":" in host:
+            self.address_family = socket.AF_INET6
+        self.pages = pages
+        self.most_seconds = most_seconds
+        self._places = threading.BoundedSemaphore(most_connections)
+        super().__init__((host, port), _Handler)
+
+    def server_bind(self) -> None:
+        # Not HTTPServer's, which asks the resolver for a name that nobody needs.
+        super(ThreadingHTTPServer, self).server_bind()
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        if self._places.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._places.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002  # theirs
+        _LOGGER.debug("a request was broken off", exc_info=True)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """One request; then the connection ends."""
+
+    server: _Server
+    rfile: io.BufferedReader
+
+    def setup(self) -> None:
+        super().setup()
+        self.rfile.close()
+        limits = (MOST_REQUEST_BYTES, self.server.most_seconds)
+        self.rfile = io.BufferedReader(Bounded(self.connection, *limits))
+
+    def handle_one_request(self) -> None:
+        self.close_connection = True
+        # What `send_error` needs, should the request not come as far as to say it.
+        self.requestline, self.request_version, self.command = "", "HTTP/1.0", ""
+        try:
+            self.raw_requestline = self.rfile.readline()
+            if self.raw_requestline and self.parse_request():
+                self._answer(self._page())
+        except TooMuch:
+            self.send_error(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
+        except TimeoutError:
+            self.send_error(HTTPStatus.REQUEST_TIMEOUT)
+
+    def _page(self) -> Answer:
+        page = self.server.pages.get(self.path.partition("?")[0])
+        if page is None:
+            return _refusal(HTTPStatus.NOT_FOUND)
+        if self.command not in ("GET", "HEAD"):
+            return _refusal(HTTPStatus.METHOD_NOT_ALLOWED)
+        try:
+            return page()
+        except Exception:
+            _LOGGER.exception("a page failed")
+            return _refusal(HTTPStatus.INTERNAL_SERVER_ERROR)
+
+    def _answer(self, answer: Answer) -> None:
+        self.connection.settimeout(self.server.most_seconds)
+        self.send_response(answer.status)
+        self.send_header("Content-Type", answer.content_type)
+        self.send_header("Content-Length", str(len(answer.body)))
+        self.send_header("Cache-Control", "no-store")
+        self.send_header("X-Content-Type-Options", "nosniff")
+        self.send_header("Connection", "close")
+        if answer.status is HTTPStatus.METHOD_NOT_ALLOWED:
+            self.send_header("Allow", "GET, HEAD")
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(answer.body)
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:  # noqa: ARG002  # theirs quote the request
+        self._answer(_refusal(HTTPStatus(code)))
+
+    def version_string(self) -> str:
+        return "stream-fs"
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nothing: requests are not events of the stream, and theirs quotes them."""
+
+
+def _refusal(status: HTTPStatus) -> Answer:
+    return Answer(status, TEXT, f"{status.phrase}\n".encode())

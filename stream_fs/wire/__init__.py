@@ -1,0 +1,53 @@
+"""Codecs of everything that travels: records in, rankings and dead letters out. No Kafka here.
+
+values ─ RecordDecoder.decode ─ Batch ─ take, to_chunk ─ selector
+ranking, report ─ ranking_message ─ publish ─ key, value, headers
+"""
+
+from stream_fs.wire.batch import Batch, Part, to_chunk
+from stream_fs.wire.dead_letters import dead_letter
+from stream_fs.wire.declared import DeclaredView, Dtype, Format, Limits
+from stream_fs.wire.decoder import RecordDecoder
+from stream_fs.wire.encoding import Sparse, encode_record
+from stream_fs.wire.ranking_codec import (
+    decode_ranking,
+    digest,
+    encode_ranking,
+    publish,
+    ranking_format,
+)
+from stream_fs.wire.ranking_size import largest_ranking
+from stream_fs.wire.rankings import (
+    RankingMessage,
+    Source,
+    Top,
+    merged_message,
+    ranking_message,
+    top_counts,
+)
+
+__all__ = [
+    "Batch",
+    "DeclaredView",
+    "Dtype",
+    "Format",
+    "Limits",
+    "Part",
+    "RankingMessage",
+    "RecordDecoder",
+    "Source",
+    "Sparse",
+    "Top",
+    "dead_letter",
+    "decode_ranking",
+    "digest",
+    "encode_ranking",
+    "encode_record",
+    "largest_ranking",
+    "merged_message",
+    "publish",
+    "ranking_format",
+    "ranking_message",
+    "to_chunk",
+    "top_counts",
+]

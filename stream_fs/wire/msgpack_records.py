@@ -1,0 +1,90 @@
+"""Records in MessagePack: together as far as possible, the others one by one, within bounds.
+
+No extension types, no hooks, text keys only, and lengths limited before anything is reserved for
+them. Text that is not UTF-8 passes: the id is nobody's business here, and no declared view has
+such a name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgpack
+import numpy as np
+
+from stream_fs.selector.arrays import Indices
+from stream_fs.wire.declared import DeclaredView, Limits
+from stream_fs.wire.documents import FIELDS, read_document
+from stream_fs.wire.found import Found
+from stream_fs.wire.joined import Joined, Memory
+from stream_fs.wire.orders import Order, Orders
+from stream_fs.wire.refusal import Refused
+from stream_fs.wire.walking import ROOM, Segments, Walk
+
+_LESSONS: Final = 4
+"""Orders that may be learned within one block: a producer without any order must not cost a walk
+for every record."""
+
+
+class MsgpackReader:
+    """Reads records in MessagePack; remembers the orders in which they are written."""
+
+    def __init__(self, views: Sequence[DeclaredView], limits: Limits) -> None:
+        self._views = {view.name: view for view in views}
+        self._segments = [Segments(view) for view in views]
+        self._room = ROOM + max(part.longest for part in self._segments)
+        self._memory = Memory()
+        self._orders = Orders(list(self._views))
+        self._bounds: dict[str, Any] = {
+            "max_bin_len": limits.record_bytes,
+            "max_str_len": limits.record_bytes,
+            # Nested arrays reserve what they announce: so not much more than a view has. What is
+            # a little too long is parsed, so that it is told apart from nonsense.
+            "max_array_len": 2 * max(view.dimension for view in views) + 16,
+            "max_map_len": max(limits.views, len(FIELDS)),
+            "max_ext_len": 0,
+        }
+
+    def read(self, values: Sequence[bytes], lengths: Indices) -> Found:
+        """What is in these values."""
+        found = Found.nothing(self._views)
+        joined = Joined(self._memory, values, lengths, self._room)
+        left = np.arange(len(values))
+        for order in self._orders:
+            before, left = len(left), self._walk(joined, left, order, found)
+            if len(left) < before:
+                self._orders.useful(order)
+            if not left.size:
+                return found
+        lessons = _LESSONS
+        while left.size:
+            record, left = int(left[0]), left[1:]
+            try:
+                document = self._parse(values[record])
+                found.add(record, read_document(document, self._views))
+            except Refused as refused:
+                found.refuse(record, refused)
+                continue
+            lesson = self._orders.learn(document) if lessons else None
+            if lesson is not None:
+                lessons -= 1
+                left = self._walk(joined, left, lesson, found)
+        return found
+
+    def _walk(self, joined: Joined, among: Indices, order: Order, found: Found) -> Indices:
+        """Walk over some records in one order; returns those that it does not fit."""
+        walk = Walk(joined, among, self._segments)
+        known = walk.over(order)
+        for number, name in enumerate(self._views):
+            found.together[name] += walk.rows(number)
+        return among[~known]
+
+    def _parse(self, value: bytes) -> object:
+        try:
+            return msgpack.unpackb(
+                value, strict_map_key=True, unicode_errors="surrogateescape", **self._bounds
+            )
+        except (ValueError, msgpack.UnpackException) as error:
+            what = str(error) or type(error).__name__
+            raise Refused("malformed", f"not MessagePack within the limits: {what}") from None

@@ -1,0 +1,184 @@
+"""Rankings to bytes and back: JSON or MessagePack, with the headers of a CloudEvent.
+
+Fields are in a fixed order and floats in their shortest exact form, so the same ranking gives the
+same bytes. The headers follow the Kafka binding of CloudEvents (binary mode): source and id
+together name an event, and a ranking that is published again after a restart has the same id.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any, Final
+from urllib.parse import quote
+
+import msgpack
+import orjson
+
+from stream_fs.errors import InvalidMessage
+from stream_fs.records import Headers, Payload
+from stream_fs.wire.declared import Format
+from stream_fs.wire.rankings import (
+    Change,
+    Feature,
+    Fit,
+    RankedView,
+    RankingMessage,
+    Records,
+    Source,
+)
+
+SCHEMA: Final = 1
+EVENT_TYPE: Final = f"stream-fs.ranking.v{SCHEMA}"
+CONTENT_TYPES: Final[dict[Format, str]] = {
+    "json": "application/json",
+    "msgpack": "application/vnd.msgpack",
+}
+
+
+def publish(message: RankingMessage, format: Format = "json") -> Payload:
+    """The message to send: key, value and headers."""
+    value = encode_ranking(message, format)
+    return Payload(message.key.encode(), value, _headers(message, value, format))
+
+
+def encode_ranking(message: RankingMessage, format: Format = "json") -> bytes:
+    """The value of the message."""
+    plain = _plain(message)
+    if format == "json":
+        return orjson.dumps(plain)
+    packed: bytes = msgpack.packb(plain)
+    return packed
+
+
+def digest(value: bytes) -> str:
+    """By this two values are told apart: SHA-256, in hexadecimal."""
+    return hashlib.sha256(value).hexdigest()
+
+
+def _headers(message: RankingMessage, value: bytes, format: Format) -> Headers:
+    told = {
+        "ce_specversion": "1.0",
+        "ce_id": f"{message.sequence}-{digest(value)[:16]}",
+        "ce_source": f"/stream-fs/{quote(message.key)}",
+        "ce_type": EVENT_TYPE,
+        "content-type": CONTENT_TYPES[format],
+    }
+    return tuple((name, text.encode()) for name, text in told.items())
+
+
+def _plain(message: RankingMessage) -> dict[str, Any]:
+    records, fit, offsets = message.records, message.fit, message.offsets
+    return {
+        "schema": SCHEMA,
+        "stream": message.stream,
+        "scope": message.scope,
+        "topic": message.topic,
+        "partition": message.partition,
+        "preset": message.preset,
+        "score": message.score,
+        "model": message.model,
+        "sequence": message.sequence,
+        "offsets": None if offsets is None else {"from": offsets[0], "next": offsets[1]},
+        "as_of": message.as_of,
+        "records": {
+            "chunk": records.chunk,
+            "total": records.total,
+            "dead_letters": records.dead_letters,
+            "missing": dict(records.missing),
+        },
+        "views": [
+            {
+                "name": view.name,
+                "weight": view.weight,
+                "features": [_plain_feature(feature) for feature in view.features],
+            }
+            for view in message.views
+        ],
+        "selection": None
+        if message.selection is None
+        else {
+            name: {
+                "entered": list(change.entered),
+                "left": list(change.left),
+                "overlap": change.overlap,
+            }
+            for name, change in message.selection.items()
+        },
+        "fit": None
+        if fit is None
+        else {
+            "iterations": fit.iterations,
+            "converged": fit.converged,
+            "objective": fit.objective,
+            "orthogonality": fit.orthogonality,
+        },
+        "sources": [
+            {"topic": source.topic, "partition": source.partition, "sequence": source.sequence}
+            for source in message.sources
+        ],
+    }
+
+
+def _plain_feature(feature: Feature) -> dict[str, Any]:
+    if feature.name is None:
+        return {"index": feature.index, "relevance": feature.relevance}
+    return {"index": feature.index, "name": feature.name, "relevance": feature.relevance}
+
+
+def ranking_format(headers: Headers) -> Format:
+    """The format that the content type of a message tells."""
+    types = dict(headers)
+    for format, content_type in CONTENT_TYPES.items():
+        if types.get("content-type") == content_type.encode():
+            return format
+    raise InvalidMessage(f"the content type {types.get('content-type')!r} is not a ranking's")
+
+
+def decode_ranking(value: bytes, format: Format = "json") -> RankingMessage:
+    """The inverse of `encode_ranking`. Raises `InvalidMessage`."""
+    try:
+        plain = orjson.loads(value) if format == "json" else msgpack.unpackb(value)
+    except (ValueError, msgpack.UnpackException) as error:
+        raise InvalidMessage(f"not {format}: {error or type(error).__name__}") from error
+    if not isinstance(plain, dict) or "schema" not in plain:
+        raise InvalidMessage("not a ranking: it has no `schema`")
+    if plain["schema"] != SCHEMA:
+        raise InvalidMessage(
+            f"a ranking of schema {plain['schema']!r}; this version reads {SCHEMA}"
+        )
+    try:
+        return _message(plain)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InvalidMessage(f"not a ranking of schema {SCHEMA}: {error!r}") from error
+
+
+def _message(plain: dict[str, Any]) -> RankingMessage:
+    offsets, selection, fit = plain["offsets"], plain["selection"], plain["fit"]
+    return RankingMessage(
+        stream=plain["stream"],
+        topic=plain["topic"],
+        partition=plain["partition"],
+        preset=plain["preset"],
+        score=plain["score"],
+        model=plain["model"],
+        sequence=plain["sequence"],
+        offsets=None if offsets is None else (offsets["from"], offsets["next"]),
+        as_of=plain["as_of"],
+        records=Records(**plain["records"]),
+        views=tuple(
+            RankedView(
+                view["name"],
+                view["weight"],
+                tuple(Feature(**feature) for feature in view["features"]),
+            )
+            for view in plain["views"]
+        ),
+        selection=None
+        if selection is None
+        else {
+            name: Change(tuple(change["entered"]), tuple(change["left"]), change["overlap"])
+            for name, change in selection.items()
+        },
+        fit=None if fit is None else Fit(**fit),
+        sources=tuple(Source(**source) for source in plain["sources"]),
+    )

@@ -1,0 +1,45 @@
+"""Test processes share one broker, and the last one to use it is not left without."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from stream_fs.broker import Broker
+from stream_fs.broker.external import ExternalBroker
+from tests.integration.sharing import shared_broker
+
+
+def test_one_broker_serves_all_and_outlives_its_users(tmp_path: Path) -> None:
+    events: list[str] = []
+    all_use_it = threading.Barrier(3, timeout=60)
+    owner_leaves = threading.Event()
+
+    @contextmanager
+    def start() -> Iterator[Broker]:
+        events.append("started")
+        yield ExternalBroker("address:1", "a test")
+        events.append("ended")
+
+    def use() -> None:
+        with shared_broker(tmp_path, start) as broker:
+            assert broker.bootstrap == "address:1"
+            all_use_it.wait()
+            if type(broker) is ExternalBroker:
+                owner_leaves.set()
+            else:
+                assert owner_leaves.wait(60)
+                events.append("used")
+
+    threads = [threading.Thread(target=use) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert events == ["started", "used", "used", "ended"]
+
+    with shared_broker(tmp_path, start) as broker:
+        assert type(broker) is ExternalBroker
+    assert events[4:] == ["started", "ended"]

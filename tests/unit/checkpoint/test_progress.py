@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import msgpack
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stream_fs.checkpoint.progress import (
+    Progress,
+    SnapshotPlace,
+    decode_progress,
+    digest,
+    encode_progress,
+)
+from stream_fs.errors import CorruptProgress, UnknownProgressVersion
+
+counts = st.integers(0, 2**63 - 1)
+
+
+@st.composite
+def records(draw: st.DrawFn) -> Progress:
+    begin, end = sorted(draw(st.tuples(counts, counts)))
+    return Progress(
+        chunk=draw(counts),
+        from_offset=begin,
+        next_offset=end,
+        snapshots=draw(
+            st.lists(st.builds(SnapshotPlace, counts, counts, counts), min_size=1, max_size=2).map(
+                tuple
+            )
+        ),
+        digest=draw(st.none() | st.binary().map(digest)),
+        fingerprint=draw(st.text(max_size=20)),
+    )
+
+
+EXAMPLE = Progress(
+    chunk=4,
+    from_offset=10,
+    next_offset=20,
+    snapshots=(SnapshotPlace(3, 4, 99), SnapshotPlace(2, 3, 66)),
+    digest=digest(b"ranking"),
+    fingerprint="0123456789abcdef",
+)
+
+
+@given(records())
+def test_what_comes_back_is_what_went_in(progress: Progress) -> None:
+    data = encode_progress(progress)
+    assert decode_progress(data) == progress
+    assert encode_progress(decode_progress(data)) == data
+
+
+def test_a_record_is_small() -> None:
+    assert len(encode_progress(EXAMPLE)) < 200
+
+
+def test_snapshots_take_the_slots_in_turn() -> None:
+    assert [SnapshotPlace(number, 0, 0).slot for number in range(4)] == [0, 1, 0, 1]
+
+
+def test_another_version_is_named() -> None:
+    with pytest.raises(UnknownProgressVersion, match="version 2"):
+        decode_progress(msgpack.packb({"v": 2}))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"next": 9},
+        {"chunk": -1},
+        {"chunk": True},
+        {"chunk": 2**63},
+        {"from": 1.0},
+        {"digest": "abc"},
+        {"digest": digest(b"").upper()},
+        {"fingerprint": b""},
+        {"snapshots": [{"offset": 1}]},
+        {"snapshots": [{"number": -1, "chunk": 1, "offset": 1}]},
+        {"snapshots": []},
+        {"snapshots": 3},
+    ],
+    ids=str,
+)
+def test_a_field_out_of_range_is_refused(change: dict[str, object]) -> None:
+    record = {**msgpack.unpackb(encode_progress(EXAMPLE)), **change}
+    with pytest.raises(CorruptProgress):
+        decode_progress(msgpack.packb(record))

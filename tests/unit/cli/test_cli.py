@@ -1,0 +1,345 @@
+"""The command line: what it prints, where, and how it ends."""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from importlib.metadata import version
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from stream_fs import errors
+from stream_fs.cli import topics
+from stream_fs.cli.main import main, parser
+from stream_fs.service.configuration import Configuration
+from stream_fs.service.exit_codes import ExitCode
+from stream_fs.service.logging import set_up
+from tests.unit.service.configuring import LEAST
+from tests.unit.service.existing import Existing
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> str:
+    path = tmp_path / "stream.toml"
+    path.write_text(LEAST)
+    return str(path)
+
+
+@pytest.fixture(autouse=True)
+def _no_configuration_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("STREAM_FS_CONFIG", raising=False)
+
+
+def commands() -> list[list[str]]:
+    return [
+        ["run"],
+        ["topics", "create"],
+        ["topics", "check"],
+        ["config", "check"],
+        ["config", "show"],
+    ]
+
+
+# --- help and usage -------------------------------------------------------------------------------
+
+
+def test_help_tells_commands_and_exit_codes(capsys: Capture) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--help"])
+    assert ended.value.code == 0
+    told = capsys.readouterr().out
+    for command in ("run", "topics", "config", "version"):
+        assert f"    {command} " in told
+    for code in ExitCode:
+        assert f"  {code.value:<4}{code.meaning}" in told
+
+
+@pytest.mark.parametrize("command", commands(), ids=" ".join)
+def test_help_of_a_command_tells_where_its_configuration_comes_from(
+    command: list[str], capsys: Capture
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([*command, "--help"])
+    assert ended.value.code == 0
+    told = capsys.readouterr().out
+    for word in ("--config", "--set", "STREAM_FS_CONFIG", "--debug"):
+        assert word in told
+
+
+@pytest.mark.parametrize(
+    "argv", [[], ["fly"], ["config"], ["topics"], ["config", "check", "--colour"], ["run", "x"]]
+)
+def test_usage_errors_end_with_2(argv: list[str], capsys: Capture) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(argv)
+    assert ended.value.code == ExitCode.CONFIGURATION
+    assert capsys.readouterr().err.startswith("usage: stream-fs")
+
+
+@pytest.mark.parametrize("count", ["0", "-1", "many", "1.5", "²"])
+def test_counts_are_whole_numbers(count: str, config: str, capsys: Capture) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["topics", "create", "--config", config, f"--partitions={count}"])
+    assert ended.value.code == ExitCode.CONFIGURATION
+    assert "should be a whole number from 1" in capsys.readouterr().err
+
+
+def test_the_program_is_named_after_itself() -> None:
+    assert parser().prog == "stream-fs"
+
+
+def test_version(capsys: Capture) -> None:
+    assert main(["version"]) == ExitCode.OK
+    assert capsys.readouterr().out == f"stream-fs {version('stream-fs')}\n"
+
+
+# --- configuration --------------------------------------------------------------------------------
+
+
+def test_the_example_passes_the_check(tmp_path: Path, capsys: Capture) -> None:
+    assert main(["config", "example"]) == ExitCode.OK
+    path = tmp_path / "example.toml"
+    path.write_text(capsys.readouterr().out)
+    assert main(["config", "check", "--config", str(path)]) == ExitCode.OK
+    assert capsys.readouterr().out == "the configuration is as it should be\n"
+
+
+def test_what_is_shown_passes_the_check(config: str, tmp_path: Path, capsys: Capture) -> None:
+    assert main(["config", "show", "--config", config, "--set", "chunk.records=7"]) == ExitCode.OK
+    out = capsys.readouterr().out
+    assert "records = 7\n" in out
+    (tmp_path / "shown.toml").write_text(out)
+    assert main(["config", "check", "--config", str(tmp_path / "shown.toml")]) == ExitCode.OK
+
+
+def test_the_file_may_be_named_by_the_environment(
+    config: str, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.setenv("STREAM_FS_CONFIG", config)
+    monkeypatch.setenv("STREAM_FS_CHUNK__RECORDS", "9")
+    assert main(["config", "show"]) == ExitCode.OK
+    assert "records = 9\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", commands(), ids=" ".join)
+def test_without_a_configuration_every_command_ends_with_2(
+    command: list[str], capsys: Capture
+) -> None:
+    assert main(command) == ExitCode.CONFIGURATION
+    assert "--config: is missing, and STREAM_FS_CONFIG is not set" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", commands(), ids=" ".join)
+def test_every_problem_is_told_on_standard_error(
+    command: list[str], config: str, capsys: Capture
+) -> None:
+    flags = ["--set", "chunk.records=0", "--set", "log.level=loud"]
+    assert main([*command, "--config", config, *flags]) == ExitCode.CONFIGURATION
+    out, err = capsys.readouterr()
+    assert out == ""
+    first, *problems = err.splitlines()
+    assert first == "stream-fs: the configuration cannot be used:"
+    assert [problem.split(":")[0] for problem in problems] == ["  chunk.records", "  log.level"]
+
+
+def test_secrets_are_not_shown(config: str, capsys: Capture) -> None:
+    secret = ["--set", "kafka.properties.sasl.password=hunter2"]
+    assert main(["config", "show", "--config", config, *secret]) == ExitCode.OK
+    assert main(["config", "check", "--config", config, *secret, "--set", "log.level=x"]) == 2
+    out, err = capsys.readouterr()
+    assert '"sasl.password" = "<redacted>"' in out
+    assert "hunter2" not in out + err
+
+
+# --- running --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def service(
+    monkeypatch: pytest.MonkeyPatch,
+) -> Callable[[Callable[[Configuration], ExitCode]], None]:
+    """Put something else in place of the service."""
+
+    def put(run: Callable[[Configuration], ExitCode]) -> None:
+        module = ModuleType("stream_fs.service.run")
+        module.run = run  # type: ignore[attr-defined]  # a stand-in
+        monkeypatch.setitem(sys.modules, "stream_fs.service.run", module)
+
+    return put
+
+
+@pytest.fixture
+def logging_as_before() -> Iterator[None]:
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    root.handlers.clear()
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+
+
+Put = Callable[[Callable[[Configuration], ExitCode]], None]
+
+
+def failing(error: Exception) -> Callable[[Configuration], ExitCode]:
+    def run(_: Configuration) -> ExitCode:
+        raise error
+
+    return run
+
+
+@pytest.mark.parametrize("code", [ExitCode.OK, ExitCode.PROBLEM])
+def test_run_ends_as_the_service_does(service: Put, config: str, code: ExitCode) -> None:
+    seen: list[Configuration] = []
+
+    def run(configuration: Configuration) -> ExitCode:
+        seen.append(configuration)
+        return code
+
+    service(run)
+    assert main(["run", "--config", config]) == code
+    assert seen[0].stream.name == "digits"
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (errors.InvalidConfiguration(["service.port: taken"]), 2),
+        (errors.OffsetGone("offset 5 is gone"), 3),
+        (errors.CorruptSnapshot("torn"), 3),
+        (errors.FatalError("no broker; check bootstrap.servers"), 4),
+        (errors.StreamFsError("something else"), 1),
+        (RuntimeError("a bug"), 1),
+    ],
+)
+def test_an_error_is_one_message_without_a_traceback(
+    service: Put, config: str, capsys: Capture, error: Exception, code: int
+) -> None:
+    service(failing(error))
+    assert main(["run", "--config", config]) == code
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("stream-fs: ")
+    assert str(error) in err
+    assert "Traceback" not in err
+
+
+def test_debug_shows_the_traceback_but_no_secret(
+    service: Put, config: str, capsys: Capture
+) -> None:
+    service(failing(RuntimeError("a bug with hunter2")))
+    secret = ["--set", "kafka.properties.sasl.password=hunter2"]
+    assert main(["run", "--config", config, "--debug", *secret]) == ExitCode.PROBLEM
+    err = capsys.readouterr().err
+    assert "Traceback" in err
+    assert "a bug with <redacted>" in err
+    assert "hunter2" not in err
+
+
+@pytest.mark.usefixtures("logging_as_before")
+def test_the_end_is_in_the_log_where_it_is_json(service: Put, config: str, capsys: Capture) -> None:
+    def run(configuration: Configuration) -> ExitCode:
+        set_up("json", "info", stream=configuration.stream.name)
+        raise errors.OffsetGone("offset 5 is gone")
+
+    service(run)
+    assert main(["run", "--config", config, "--set", "log.format=json"]) == ExitCode.REFUSED
+    (line,) = capsys.readouterr().err.splitlines()
+    assert '"level": "error", "event": "offset 5 is gone"' in line
+
+
+def test_an_interrupted_command_ends_as_shells_expect(service: Put, config: str) -> None:
+    def run(_: Configuration) -> ExitCode:
+        raise KeyboardInterrupt
+
+    service(run)
+    assert main(["run", "--config", config]) == 130
+
+
+# --- topics ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def broker(monkeypatch: pytest.MonkeyPatch) -> Existing:
+    """The topics on the broker."""
+    existing = Existing()
+    monkeypatch.setattr(topics, "Topics", lambda _: existing)
+    return existing
+
+
+def test_topics_are_made_and_then_as_they_should_be(
+    broker: Existing, config: str, capsys: Capture
+) -> None:
+    broker.found["digits"] = (4, {"cleanup.policy": "delete"})
+    assert main(["topics", "check", "--config", config]) == ExitCode.PROBLEM
+    assert "topic digits.state does not exist" in capsys.readouterr().out
+    assert main(["topics", "create", "--config", config, "--partitions", "9"]) == ExitCode.OK
+    assert capsys.readouterr().out.splitlines() == [
+        "digits: exists",
+        "digits.state: made, 4 partitions",
+        "digits.rankings: made, 1 partition",
+        "digits.dead-letters: made, 1 partition",
+    ]
+    assert main(["topics", "check", "--config", config]) == ExitCode.OK
+    assert capsys.readouterr().out == "the topics are as they should be\n"
+
+
+def test_an_input_topic_that_does_not_exist_is_made_as_told(broker: Existing, config: str) -> None:
+    assert main(["topics", "create", "--config", config, "--partitions", "9"]) == ExitCode.OK
+    assert broker.found["digits"][0] == broker.found["digits.state"][0] == 9
+
+
+def test_a_broker_that_cannot_be_reached_ends_with_4(
+    monkeypatch: pytest.MonkeyPatch, config: str, capsys: Capture
+) -> None:
+    def unreachable(_: object) -> Existing:
+        raise errors.FatalError("no answer from bootstrap.servers=localhost:9092")
+
+    monkeypatch.setattr(topics, "Topics", unreachable)
+    assert main(["topics", "check", "--config", config]) == ExitCode.BROKER
+    assert "bootstrap.servers=localhost:9092" in capsys.readouterr().err
+
+
+# --- as a process ---------------------------------------------------------------------------------
+
+CHATTY = """
+import logging, sys
+from stream_fs.cli import topics
+from stream_fs.cli.main import main
+from stream_fs.errors import FatalError
+
+def unreachable(_):
+    logging.getLogger("stream_fs.kafka").warning("FAIL: connect")
+    raise FatalError("no answer")
+
+topics.Topics = unreachable
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_what_the_client_logs_does_not_drown_the_message(config: str) -> None:
+    """In a process of its own: pytest listens to every logger, and so changes what is written."""
+    ended = subprocess.run(
+        [sys.executable, "-c", CHATTY, "topics", "check", "--config", config],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ended.returncode, ended.stdout) == (ExitCode.BROKER, "")
+    assert ended.stderr == "stream-fs: no answer\n"
+
+
+def test_the_package_can_be_run() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-m", "stream_fs.cli", "version"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert ended.stdout == f"stream-fs {version('stream-fs')}\n"

@@ -1,0 +1,149 @@
+"""A stream in memory, and processes that live and die over it as the test says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from stream_fs.pipeline.events import Event
+from stream_fs.pipeline.memory import MemoryBroker
+from stream_fs.pipeline.settings import DeadLetterSettings, StreamSettings
+from stream_fs.pipeline.task import Surroundings
+from stream_fs.pipeline.worker import Worker
+from stream_fs.selector import View, params
+from stream_fs.wire.declared import DeclaredView
+from stream_fs.wire.encoding import encode_record
+
+TOPIC, STATE, RANKINGS, LETTERS = "in", "in.state", "out", "dead"
+DIMENSIONS = {"a": 6, "b": 4}
+CLUSTERS = 2
+
+
+class Crash(BaseException):
+    """The process is gone: nothing catches this on the way out."""
+
+
+def settings(**changes: Any) -> StreamSettings:
+    selector = params(
+        [View(name, dimension) for name, dimension in DIMENSIONS.items()],
+        CLUSTERS,
+        first_rows=10,
+        max_iterations=10,
+    )
+    values: dict[str, Any] = {
+        "stream": "s",
+        "params": selector,
+        "views": tuple(DeclaredView(name, dim) for name, dim in DIMENSIONS.items()),
+        "rankings_topic": RANKINGS,
+        "dead_letter_topic": LETTERS,
+        "state_topics": {TOPIC: STATE},
+        "chunk_records": 15,
+        "checkpoint_every": 3,
+        "dead_letters": DeadLetterSettings(),
+    }
+    return StreamSettings(**{**values, **changes})
+
+
+def broker(partitions: int = 1) -> MemoryBroker:
+    made = MemoryBroker()
+    for topic in (TOPIC, STATE):
+        made.create(topic, partitions)
+    made.create(RANKINGS, 1)
+    made.create(LETTERS, 1)
+    return made
+
+
+def records(count: int, seed: int = 0, bad_every: int = 0) -> Iterator[bytes]:
+    """Records of two clusters, a view missing from some; every so many a bad one besides."""
+    rng = np.random.default_rng(seed)
+    for number in range(count):
+        if bad_every and number % bad_every == bad_every - 1:
+            yield b"not a record"
+        group = int(rng.integers(CLUSTERS))
+        views = {
+            name: (rng.random(dimension) + group * (np.arange(dimension) % 2)).astype(np.float32)
+            for name, dimension in DIMENSIONS.items()
+        }
+        missing = rng.random()
+        if missing < 0.3:
+            del views["a"]
+        elif missing < 0.6:
+            del views["b"]
+        yield encode_record(views)
+
+
+def fill(made: MemoryBroker, values: Sequence[bytes], partition: int = 0) -> None:
+    for number, value in enumerate(values):
+        made.produce(TOPIC, value, partition=partition, timestamp=1000 + number)
+
+
+@dataclass
+class Life:
+    """One process; `crashes` names a commit step and how many times it is survived before."""
+
+    broker: MemoryBroker
+    settings: StreamSettings
+    crash: tuple[str, int] | None = None
+    group: str = "g"
+    events: list[Event] = field(default_factory=list)
+    now: float = 0.0
+
+    def __post_init__(self) -> None:
+        self._survived = 0
+        around = Surroundings(self._clock, self.events.append, self._step)
+        transport = self.broker.transport(self.group, self.settings.state_topics)
+        self.worker = Worker(
+            [TOPIC], self.settings, transport, around, jitter=lambda: 0.1, grace=5.0
+        )
+
+    def _clock(self) -> float:
+        self.now += 0.001
+        return self.now
+
+    def _step(self, step: str) -> None:
+        if self.crash is not None and step == self.crash[0]:
+            if self._survived == self.crash[1]:
+                raise Crash(step)
+            self._survived += 1
+
+    def until(self, done: Callable[[], bool], turns: int = 3000) -> None:
+        for _ in range(turns):
+            if done():
+                return
+            self.worker.turn()
+        raise AssertionError(f"not done after {turns} turns; events: {self.events[-5:]}")
+
+    def run(self, turns: int = 300) -> bool:
+        """Go on for so many turns; whether it is still alive."""
+        try:
+            for _ in range(turns):
+                self.worker.turn()
+        except Crash:
+            self.die()
+            return False
+        return True
+
+    def die(self) -> None:
+        """Without a word to anybody."""
+        self.worker._input.vanish()  # type: ignore[attr-defined]  # only the one in memory can
+
+    def of(self, kind: type[Any]) -> list[Any]:
+        return [event for event in self.events if isinstance(event, kind)]
+
+
+def published(made: MemoryBroker, topic: str = RANKINGS) -> list[tuple[Any, ...]]:
+    """All that a subscriber sees of a topic, but for the offsets: aborted records shift those."""
+    return [(m.key, m.value, m.headers) for m in made.committed(topic)]
+
+
+@contextmanager
+def undisturbed(values: Sequence[bytes], **changes: Any) -> Iterator[MemoryBroker]:
+    """A broker on which one process has worked through these values."""
+    made = broker()
+    fill(made, values)
+    assert Life(made, settings(**changes)).run()
+    yield made

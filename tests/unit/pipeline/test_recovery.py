@@ -1,0 +1,120 @@
+"""Wherever a process dies, what is published in the end is what an undisturbed one publishes."""
+
+from __future__ import annotations
+
+import itertools
+import json
+
+import pytest
+
+from stream_fs.errors import AbortableError, RetriableError
+from stream_fs.pipeline import events
+from stream_fs.pipeline.memory import Call
+from tests.unit.pipeline.lives import (
+    LETTERS,
+    Life,
+    broker,
+    fill,
+    published,
+    records,
+    settings,
+    undisturbed,
+)
+
+STEPS = ["updated", "begun", "snapshot sent", "records sent", "committed", "advised"]
+VALUES = list(records(150, bad_every=11))
+
+
+def test_an_undisturbed_run_is_complete() -> None:
+    with undisturbed(VALUES) as made:
+        rankings = [json.loads(value) for _, value, _ in published(made)]
+        assert [r["sequence"] for r in rankings] == list(range(1, 10))
+        for before, after in itertools.pairwise(rankings):
+            assert before["offsets"]["next"] == after["offsets"]["from"]
+        assert sum(r["records"]["dead_letters"] for r in rankings) == len(published(made, LETTERS))
+        assert len(published(made, LETTERS)) > 5
+
+
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("survived", [0, 1, 2, 4])
+def test_a_crash_at_any_step_changes_no_published_byte(step: str, survived: int) -> None:
+    made = broker()
+    fill(made, VALUES)
+    first = Life(made, settings(), (step, survived))
+    assert first.run() is (step == "snapshot sent" and survived > 3)
+    assert Life(made, settings()).run()
+    with undisturbed(VALUES) as expected:
+        assert published(made) == published(expected)
+        assert published(made, LETTERS) == published(expected, LETTERS)
+
+
+def test_many_crashes_in_a_row_change_no_published_byte() -> None:
+    made = broker()
+    fill(made, VALUES)
+    deaths = 0
+    for number in range(40):
+        if not Life(made, settings(), (STEPS[number % len(STEPS)], 0)).run(60):
+            deaths += 1
+    assert Life(made, settings()).run()
+    assert deaths > 15
+    with undisturbed(VALUES) as expected:
+        assert published(made) == published(expected)
+        assert published(made, LETTERS) == published(expected, LETTERS)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "after_effect"),
+    [
+        ("begin", RetriableError, False),
+        ("begin", AbortableError, False),
+        ("send", RetriableError, False),
+        ("send", AbortableError, False),
+        ("send", AbortableError, True),
+        ("commit", RetriableError, False),
+        ("commit", RetriableError, True),
+        ("commit", AbortableError, False),
+        ("abort", RetriableError, False),
+    ],
+)
+def test_a_failed_call_is_made_good(
+    call: Call, error: type[RetriableError | AbortableError], after_effect: bool
+) -> None:
+    made = broker()
+    fill(made, VALUES)
+    if call == "abort":
+        made.fail_next("send", AbortableError("first"))
+    made.fail_next(call, error("now and then"), after_effect=after_effect)
+    life = Life(made, settings())
+    assert life.run(600)
+    assert life.of(events.TransactionFailed)
+    with undisturbed(VALUES) as expected:
+        assert published(made) == published(expected)
+
+
+def test_what_was_not_committed_is_computed_again_and_compared() -> None:
+    made = broker()
+    fill(made, VALUES)
+    assert not Life(made, settings(), ("updated", 5)).run()
+    second = Life(made, settings())
+    assert second.run()
+    (restored,) = second.of(events.Restored)
+    assert (restored.chunk, restored.behind) == (4, 1)
+    assert [e.replayed for e in second.of(events.ChunkUpdated)][:2] == [True, False]
+    assert not second.of(events.ReplayDiverged)
+
+
+def test_an_orderly_end_leaves_nothing_to_replay() -> None:
+    made = broker()
+    fill(made, VALUES[:100])
+    first = Life(made, settings())
+    assert first.run()
+    first.worker.stop()
+    assert first.of(events.SnapshotCommitted)
+    fill(made, VALUES[100:])
+    second = Life(made, settings())
+    assert second.run()
+    (restored,) = second.of(events.Restored)
+    assert restored.behind == 0
+    assert restored.chunk > 0
+    with undisturbed(VALUES) as expected:
+        assert len(published(made)) == len(published(expected))

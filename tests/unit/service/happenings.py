@@ -1,0 +1,89 @@
+"""Events of the pipeline, made by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from stream_fs.pipeline import events
+from stream_fs.pipeline.ports import Partition
+from stream_fs.selector import Ranking, Report, ViewRanking
+
+HERE = Partition("digits", 3)
+THERE = Partition("digits", 4)
+
+
+def report(chunk: int = 7) -> Report:
+    return Report(
+        chunk=chunk,
+        rows=8,
+        iterations=12,
+        converged=True,
+        objective=(3.0, 2.5),
+        loss={"fourier": 0.5, "pixels": 0.25},
+        alpha={"fourier": 0.75, "pixels": 0.25},
+        orthogonality={"fourier": 0.125, "pixels": 0.5},
+        missing={"fourier": 0.0, "pixels": 0.375},
+    )
+
+
+def ranking(chunk: int = 7) -> Ranking:
+    view = ViewRanking("fourier", 0.75, np.array([1, 0]), np.array([0.5, 1.0]), None)
+    return Ranking("default", "relevance", "fingerprint", chunk, 56, (view,))
+
+
+def restored(
+    partition: Partition = HERE, *, chunk: int = 6, fallback: str | None = None
+) -> events.Restored:
+    return events.Restored(partition, chunk, behind=1, offset=100, seconds=0.5, fallback=fallback)
+
+
+def read(partition: Partition = HERE, *, waiting: int = 9) -> events.RecordsRead:
+    bad = {"malformed": 2, "negative": 1}
+    return events.RecordsRead(partition, 9, bad, position=112, waiting=waiting, size=8)
+
+
+def updated(partition: Partition = HERE, *, replayed: bool = False) -> events.ChunkUpdated:
+    return events.ChunkUpdated(partition, report(), seconds=0.02, replayed=replayed)
+
+
+def committed(
+    partition: Partition = HERE,
+    *,
+    letters: Mapping[str, int] | None = None,
+    snapshot_bytes: int = 4096,
+) -> events.ChunkCommitted:
+    return events.ChunkCommitted(
+        partition,
+        ranking(),
+        overlap={"fourier": 0.5},
+        next_offset=111,
+        letters=letters or {},
+        snapshot_bytes=snapshot_bytes,
+        seconds=0.25,
+    )
+
+
+def one_of_each(partition: Partition = HERE) -> list[events.Event]:
+    """A life that has every kind of event, and ends before the partition goes."""
+    return [
+        events.PhaseChanged(partition, "restoring"),
+        events.RestoreFailed(partition, "timed out"),
+        restored(partition),
+        restored(partition, chunk=0),
+        restored(partition, fallback="torn"),
+        events.OffsetsDiffer(partition, group=90, state=100),
+        events.PhaseChanged(partition, "replaying"),
+        updated(partition, replayed=True),
+        events.ReplayDiverged(partition, 7),
+        events.PhaseChanged(partition, "running"),
+        read(partition),
+        updated(partition),
+        events.TransactionFailed(partition, "retried", "timed out"),
+        events.TransactionFailed(partition, "aborted", "coordinator moved"),
+        committed(partition, letters={"malformed": 2}),
+        events.TransactionFailed(partition, "given_up", "no broker"),
+        events.SnapshotCommitted(partition, 7, 2048),
+        events.Fenced(partition, "epoch", final=False),
+    ]

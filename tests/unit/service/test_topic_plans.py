@@ -1,0 +1,75 @@
+"""The topics of a stream, planned from its configuration and from what exists."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from stream_fs.kafka import TopicPlan
+from stream_fs.kafka.plans import BROKER_DEFAULT, problems
+from stream_fs.service.topic_plans import topic_plans, topic_problems
+from tests.unit.service.configuring import LEAST, loaded
+from tests.unit.service.existing import Existing
+
+TWO = LEAST.replace('["digits"]', '["a", "b"]')
+
+
+def by_name(plans: Sequence[TopicPlan]) -> dict[str, TopicPlan]:
+    return {plan.name: plan for plan in plans}
+
+
+def test_every_topic_is_planned(tmp_path: Path) -> None:
+    plans = topic_plans(loaded(tmp_path, TWO), Existing({"a": (6, {})}), partitions=3)
+    assert {plan.name: plan.partitions for plan in plans} == {
+        "a": 6,
+        "b": 3,
+        "a.state": 6,
+        "b.state": 3,
+        "digits.rankings": 1,
+        "digits.dead-letters": 1,
+    }
+    assert {plan.name for plan in plans if plan.exact} == {"a.state", "b.state"}
+    assert {plan.replication for plan in plans} == {BROKER_DEFAULT}
+
+
+def test_sizes_follow_the_largest_message(tmp_path: Path) -> None:
+    text = f"{LEAST}largest_message = 2000000\n"
+    plans = by_name(topic_plans(loaded(tmp_path, text), Existing()))
+    assert int(plans["digits"].config["max.message.bytes"]) > 2_000_000
+    assert int(plans["digits.rankings"].config["max.message.bytes"]) > 2_000_000
+    assert int(plans["digits.dead-letters"].config["max.message.bytes"]) >= 2_000_000 + 65_536
+
+
+def test_topics_as_they_are_made_have_no_problem(tmp_path: Path) -> None:
+    configuration, topics = loaded(tmp_path, TWO), Existing()
+    topics.create(topic_plans(configuration, topics, partitions=4, replication=3))
+    assert topic_problems(configuration, topics) == []
+
+
+def test_what_is_missing_is_told(tmp_path: Path) -> None:
+    found = topic_problems(
+        loaded(tmp_path), Existing({"digits": (2, {"cleanup.policy": "delete"})})
+    )
+    assert len(found) == 3
+    assert all("does not exist" in problem and "topics create" in problem for problem in found)
+
+
+def test_an_input_topic_that_holds_less_is_nothing_to_complain_of(tmp_path: Path) -> None:
+    configuration = loaded(tmp_path)
+    config = {"cleanup.policy": "delete", "max.message.bytes": "1000"}
+    (plan, *_) = topic_plans(configuration, Existing({"digits": (2, config)}))
+    assert problems(plan, 2, config) == []
+
+
+@pytest.mark.parametrize(("allowed", "complaints"), [(1_065_536, 0), (1_065_537, 1)])
+def test_an_input_topic_that_holds_more_than_we_can_carry(
+    tmp_path: Path, allowed: int, complaints: int
+) -> None:
+    config = {"cleanup.policy": "delete", "max.message.bytes": str(allowed)}
+    configuration, topics = loaded(tmp_path), Existing({"digits": (1, config)})
+    topics.create(topic_plans(configuration, topics))
+    found = topic_problems(configuration, topics)
+    assert len(found) == complaints
+    assert all("set kafka.largest_message to 1000001 or more" in problem for problem in found)
