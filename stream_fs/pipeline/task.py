@@ -160,6 +160,10 @@ class Task:
                     log, self.partition, progress, self._settings.params
                 )
                 model = model_of(restored)
+                if fallback is not None:
+                    # The next snapshot takes the place of the damaged one, not of the whole one.
+                    sound = [at for at in progress.snapshots if at.chunk <= model.state.chunk]
+                    progress = replace(progress, snapshots=tuple(sound))
         finally:
             log.close()
         self._check_input(model.next)
