@@ -72,7 +72,7 @@ def fill(bootstrap: str, topic: str, chunks: int, seed: int = 0) -> Content:
         if rng.random() < 0.05:
             for _ in range(int(rng.integers(1, 5))):
                 kind = int(rng.integers(len(_BAD)))
-                headers = {"kind": str(kind).encode(), "nothing": None}
+                headers: dict[str, str | bytes | None] = {"kind": str(kind), "nothing": None}
                 producer.produce(topic, _BAD[kind], f"bad-{number}", 0, headers=headers)
         producer.produce(topic, value, partition=0)
         producer.poll(0)

@@ -66,7 +66,7 @@ def kill_at(journey: Journey, point: Point, committed: int) -> int:
 def kill_randomly(journey: Journey, kills: int, chance: random.Random) -> None:
     """So many lives, each killed from outside: most of them at work, some while they start.
 
-    They share what is left of the stream, so that none of them finds nothing to do.
+    They share the stream, so that there is something to do to the end.
     """
     for share in _shares(journey, kills, chance):
         life = journey.start()
@@ -80,18 +80,19 @@ def kill_randomly(journey: Journey, kills: int, chance: random.Random) -> None:
 
 
 def _shares(journey: Journey, kills: int, chance: random.Random) -> Iterator[int]:
-    """Chunks that each life may commit; every fifth one none."""
+    """Chunks that each life may commit before it is killed; every fifth one none."""
     for done in range(kills):
         left = journey.content.chunks - journey.published()
-        most = 2 * (left - 2 * (kills - done)) // (kills - done)
-        yield 0 if done % 5 == 4 else chance.randint(1, max(1, most))
+        fair = left // (kills - done + 1)
+        yield 0 if done % 5 == 4 else min(left, chance.randint(1, max(1, 2 * fair - 5)))
 
 
 def end_randomly(journey: Journey, times: int, chance: random.Random) -> None:
     """So many lives that are asked to end, and killed while they do so."""
     for share in _shares(journey, times, chance):
         life = journey.start()
-        journey.reach(life, journey.published() + max(1, share))
+        journey.reach(life, journey.published() + share)
+        life.until_running()
         life.signal(signal.SIGTERM)
         time.sleep(chance.uniform(0, 0.1))
         life.kill()

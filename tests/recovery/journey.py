@@ -153,9 +153,10 @@ class Journey:
     def complete(self) -> Published:
         """Go on undisturbed to the end; all rankings and dead letters that there are."""
         life = self.start()
+        life.until_running()
         self.reach(life, self.content.chunks)
         life.stop()
         return Published(self.rankings.everything(), self.letters.everything())
 
     def _has(self, count: int) -> Callable[[], bool]:
-        return lambda: self.rankings.listen(0.02) >= count
+        return lambda: self.rankings.listen(0.01) >= count

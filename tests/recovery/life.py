@@ -61,6 +61,10 @@ class Life:
         self.signal(signal.SIGTERM)
         self.expect(0)
 
+    def until_running(self) -> None:
+        """Wait until it has taken over what it found."""
+        self.until(lambda: bool(self.log("task is running")), "its work")
+
     def expect(self, code: int) -> None:
         """Wait for its end, which has to be this one (-n is signal n)."""
         found = self._process.code(PATIENCE_SECONDS)
@@ -71,6 +75,7 @@ class Life:
         """Wait for something that this process brings about."""
         deadline = time.monotonic() + PATIENCE_SECONDS
         while not condition():
+            time.sleep(0.005)
             if self.ended:
                 raise self.wrong(f"has ended with {self._process.code()} before {what}")
             if time.monotonic() > deadline:

@@ -10,7 +10,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from jsonschema import Draft202012Validator
@@ -19,13 +19,15 @@ SCHEMA = Path(__file__).parents[2] / "schemas" / "ranking.v1.json"
 PATIENCE_SECONDS = 90.0
 """When to give up; longer than a broker keeps the transaction of a killed producer open."""
 
+Headers = tuple[tuple[str, bytes | None], ...]
+
 
 class Received(NamedTuple):
     """A message, but for its offset, which aborted messages before it shift, and its timestamp."""
 
     key: bytes | None
     value: bytes | None
-    headers: tuple[tuple[str, bytes | None], ...]
+    headers: Headers
 
 
 class Subscriber:
@@ -58,7 +60,7 @@ class Subscriber:
         for message in self._consumer.consume(500, seconds):
             error = message.error()
             if error is None:
-                headers = tuple((name, value) for name, value in message.headers() or ())
+                headers = cast(Headers, tuple(message.headers() or ()))
                 self.messages.append(Received(message.key(), message.value(), headers))
             elif error.code() != KafkaError._PARTITION_EOF:
                 raise KafkaException(error)
