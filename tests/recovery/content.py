@@ -6,6 +6,7 @@ kinds, alone and in runs, with keys and headers of their own.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -52,10 +53,10 @@ def has_snapshot(chunk: int) -> bool:
     return chunk % SNAPSHOT_EVERY == 1
 
 
-def good_records(count: int, seed: int) -> Iterator[bytes]:
-    """Records of as many clusters, a view missing from more than half of them."""
+def good_records(seed: int) -> Iterator[bytes]:
+    """Records of as many clusters, a view missing from more than half of them; without end."""
     rng = np.random.default_rng(seed)
-    for number in range(count):
+    for number in itertools.count():
         group = int(rng.integers(CLUSTERS))
         views = {name: rng.random(len(ramp)) + group * ramp for name, ramp in _RAMP.items()}
         missing = rng.random()
@@ -64,18 +65,37 @@ def good_records(count: int, seed: int) -> Iterator[bytes]:
         yield encode_record(views, f"r{number}")
 
 
+class Source:
+    """Writes records to a partition; after one in twenty come bad ones, unless it is `clean`."""
+
+    def __init__(
+        self, bootstrap: str, topic: str, partition: int = 0, seed: int = 0, *, clean: bool = False
+    ) -> None:
+        self._producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 5})
+        self._place = (topic, partition)
+        self._records = good_records(seed)
+        self._chance = np.random.default_rng(seed)
+        self._share = 0.0 if clean else 0.05
+
+    def write(self, good: int) -> None:
+        """So many good records, and the bad ones among them."""
+        topic, partition = self._place
+        for value in itertools.islice(self._records, good):
+            self._producer.produce(topic, value, partition=partition)
+            if self._chance.random() < self._share:
+                self._write_bad(int(self._chance.integers(1, 5)))
+            self._producer.poll(0)
+        left = self._producer.flush(60)
+        assert not left, f"{left} records were not written"
+
+    def _write_bad(self, count: int) -> None:
+        topic, partition = self._place
+        for kind in self._chance.integers(len(_BAD), size=count).tolist():
+            headers: dict[str, str | bytes | None] = {"kind": str(kind), "nothing": None}
+            self._producer.produce(topic, _BAD[kind], f"bad-{kind}", partition, headers=headers)
+
+
 def fill(bootstrap: str, topic: str, chunks: int, seed: int = 0) -> Content:
     """Write so many chunks, and half a one that never gets full."""
-    rng = np.random.default_rng(seed)
-    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 5})
-    for number, value in enumerate(good_records(records_for(chunks) + CHUNK // 2, seed)):
-        if rng.random() < 0.05:
-            for _ in range(int(rng.integers(1, 5))):
-                kind = int(rng.integers(len(_BAD)))
-                headers: dict[str, str | bytes | None] = {"kind": str(kind), "nothing": None}
-                producer.produce(topic, _BAD[kind], f"bad-{number}", 0, headers=headers)
-        producer.produce(topic, value, partition=0)
-        producer.poll(0)
-    left = producer.flush(60)
-    assert not left, f"{left} records were not written"
+    Source(bootstrap, topic, seed=seed).write(records_for(chunks) + CHUNK // 2)
     return Content(topic, chunks)

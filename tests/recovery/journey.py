@@ -21,7 +21,7 @@ from tests.integration.processes import wait_until
 from tests.recovery.comparison import Published
 from tests.recovery.content import CHUNK, CLUSTERS, DIMENSIONS, SNAPSHOT_EVERY, Content
 from tests.recovery.life import PATIENCE_SECONDS, Life, Signal
-from tests.recovery.starting import Forked, Start
+from tests.recovery.starting import Start
 from tests.recovery.subscriber import Subscriber
 from tests.recovery.victim import Moment
 
@@ -56,9 +56,7 @@ SAME_MEMBER = '"group.instance.id" = "victim"'
 """A member that comes back gets its partitions at once, and not when its last life has expired."""
 
 
-def configure(
-    folder: Path, bootstrap: str, topic: str, name: str, properties: str = SAME_MEMBER
-) -> Path:
+def configure(folder: Path, bootstrap: str, topic: str, name: str, properties: str) -> Path:
     """Write a configuration that reads a topic as a group with a state and outputs of its own."""
     path = folder / f"{topic}.{name}.toml"
     text = _CONFIGURATION.format(
@@ -75,11 +73,11 @@ def configure(
     return path
 
 
-def make_topics(config: Path, partitions: int = 1) -> list[str]:
-    """Make the topics of a stream that are not there yet; which were made."""
+def make_topics(config: Path) -> list[str]:
+    """Make the topics of a stream but for its input, which exists; which were made."""
     configuration = load(config, {})
     topics = Topics(configuration.kafka_settings())
-    return topics.create(topic_plans(configuration, topics, partitions=partitions))
+    return topics.create(topic_plans(configuration, topics))
 
 
 def delete_topics(bootstrap: str, names: Sequence[str]) -> None:
@@ -93,7 +91,13 @@ class Journey:
     """Ends what it has started when it is left."""
 
     def __init__(
-        self, bootstrap: str, content: Content, folder: Path, name: str, start: Start = Forked
+        self,
+        bootstrap: str,
+        content: Content,
+        folder: Path,
+        name: str,
+        start: Start,
+        properties: str = SAME_MEMBER,
     ) -> None:
         self.content = content
         self._start = start
@@ -101,7 +105,7 @@ class Journey:
         self._folder = folder
         self._name = name
         self._bootstrap = bootstrap
-        self._config = configure(folder, bootstrap, content.topic, name)
+        self._config = configure(folder, bootstrap, content.topic, name, properties)
         self._topics = make_topics(self._config)
         self.rankings = self.subscriber("rankings")
         self.letters = self.subscriber("letters")
