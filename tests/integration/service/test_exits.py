@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from confluent_kafka.cimpl import NewTopic
@@ -82,8 +81,9 @@ def test_a_signal_ends_it_in_order(stream: Stream, service: MakeService) -> None
     one.says("chunk committed stream=" + stream.name)
     one.comes_to(lambda: one.said.count("chunk committed") == 2, "both chunks are committed")
     assert one.get("/healthz") == (200, "ok\n")
-    assert f'stream_fs_chunks_total{{outcome="published",partition="0",stream="{stream.name}"' in (
-        one.get("/metrics")[1]
+    assert (
+        f'stream_fs_chunks_total{{outcome="published",partition="0",stream="{stream.name}"'
+        in (one.get("/metrics")[1])
     )
     assert [at.chunk for at in read_state(stream).progress.snapshots] == [1]
     one.send(signal.SIGTERM)
