@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import sys
 import traceback
 from collections.abc import Sequence
 
-from stream_fs.cli import config, run, topics, version
+from stream_fs.cli import checkpoint, config, run, topics, version
 from stream_fs.errors import StreamFsError
 from stream_fs.service.configuration.secrets import redacted
 from stream_fs.service.exit_codes import ExitCode, exit_code
+from stream_fs.service.logging import ROOT
 
 _INTERRUPTED = 130
 """As shells have it: 128 and the number of the signal."""
@@ -19,6 +21,9 @@ _INTERRUPTED = 130
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; its exit code."""
     arguments = parser().parse_args(argv)
+    # The Kafka client tells every attempt to connect; until the service sets its log up, one
+    # message at the end is enough.
+    logging.getLogger(ROOT).addHandler(logging.NullHandler())
     try:
         return int(arguments.command(arguments))
     except KeyboardInterrupt:
@@ -40,7 +45,7 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (run, topics, config, version):
+    for command in (run, topics, checkpoint, config, version):
         command.add(commands)
     return parser
 

@@ -28,7 +28,7 @@ class GimcSettings:
     smoothness: float = 3.0  # r > 1: larger makes the view weights more equal
     most_iterations: int = 120
     least_iterations: int = 10
-    tolerance: float = 1e-7  # of the objective, divided by the energy of the data
+    tolerance: float = 1e-7  # of the objective, divided by Σ ‖x‖²
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,7 @@ def fit_gimc(
     codes: list[Matrix] = [x @ basis.T for x, basis in zip(xs, bases, strict=True)]
     consensus: Matrix = generator.random((instances, clusters))
     alpha: Vector = np.full(len(views), 1 / len(views))
+    size = max(sum(float((x**2).sum()) for x in xs), 1e-12)
     objectives: list[float] = []
     while len(objectives) < settings.most_iterations:
         targets: list[Matrix] = []
@@ -72,7 +73,7 @@ def fit_gimc(
         for v, (view, degree) in enumerate(zip(views, weights_of_rows, strict=True)):
             losses[v] += _loss(codes[v], targets[v], consensus[view.rows], degree, settings)
         alpha = _view_weights(losses, settings.smoothness)
-        objectives.append(float(alpha**settings.smoothness @ losses) / max(sum(energies), 1e-12))
+        objectives.append(float(alpha**settings.smoothness @ losses) / size)
         if _settled(objectives, settings):
             break
     return GimcFit(consensus, bases, codes, alpha, objectives)

@@ -74,20 +74,16 @@ def nearest_rows(x: Matrix, k: int) -> tuple[NDArray[np.intp], Matrix]:
 
 
 def cosine_graph(unit: Matrix, k: int) -> Graph:
-    """Symmetrised binary graph ``(W + Wᵀ)/2`` (n × n) of the k rows with the largest cosine.
+    """Symmetrised binary graph ``(W + Wᵀ)/2`` (n × n) of the k nearest among unit rows (n × d).
 
-    ``unit`` (n × d) has unit or zero rows. Only positive cosines make an edge, so a zero row has
-    none.
+    Of unit rows the nearest are those with the largest cosine. A row may also be zero: its
+    nearest are the other zero rows, and it is nearer to a unit row than any at more than 60°.
     """
     n = len(unit)
-    filled = np.flatnonzero(unit.any(axis=1))
-    if len(filled) < 2:
-        return sparse.csr_array((n, n), dtype=np.float64)
-    neighbours, distances = nearest_rows(unit[filled], k)
-    similar = distances < 2 * (1 - 1e-6)  # cosine = 1 − distance/2, with room for rounding
-    row = np.repeat(filled, neighbours.shape[1])[similar.ravel()]
-    column = filled[neighbours.ravel()][similar.ravel()]
-    directed = sparse.csr_array((np.ones(len(row)), (row, column)), shape=(n, n))
+    neighbours, _ = nearest_rows(unit, k)
+    row = np.repeat(np.arange(n), neighbours.shape[1])
+    edges = (np.ones(len(row)), (row, neighbours.ravel()))
+    directed = sparse.csr_array(edges, shape=(n, n))
     return sparse.csr_array((directed + directed.T) / 2)
 
 

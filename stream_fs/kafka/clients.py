@@ -19,6 +19,20 @@ LOGGER: Final = logging.getLogger("stream_fs.kafka")
 Client = TypeVar("Client")
 
 
+class _WithoutAttempts(logging.Filter):
+    """Leaves out failed attempts to connect: every client tries every second in an outage.
+
+    `Trouble` tells of the outage once; the attempts are shown at level DEBUG.
+    """
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        attempt = isinstance(record.args, tuple) and record.args[:1] == ("FAIL",)
+        return not attempt or LOGGER.isEnabledFor(logging.DEBUG)
+
+
+LOGGER.addFilter(_WithoutAttempts())
+
+
 def input_consumer(
     settings: ClientSettings, trouble: Trouble, on_commit: Callable[..., None]
 ) -> Consumer:

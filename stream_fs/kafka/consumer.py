@@ -51,6 +51,7 @@ class KafkaInput:
         self._waiting: dict[Partition, int] = {}  # to be resumed as soon as the client can
         self._kept: list[Received] = []
         self._raised: Exception | None = None
+        self._outage = False
         self.trouble = Trouble()
         self._consumer = input_consumer(settings, self.trouble, _committed)
         with translated("subscribing", self.trouble):
@@ -72,7 +73,7 @@ class KafkaInput:
             raised, self._raised, self._kept = self._raised, None, received
             raise raised
         if self.trouble.reason is not None:
-            self._probe()
+            self._find_connection()
         return delivered(received, self._resumed, self._failed)
 
     def resume(self, partition: Partition, offset: int) -> None:
@@ -106,9 +107,12 @@ class KafkaInput:
                 ) from exception
 
     def known_end(self, partition: Partition) -> int | None:
-        """The end as the last fetch told it."""
+        """The end as the last fetch told it; None of a partition that was not fetched."""
         where = TopicPartition(partition.topic, partition.number)
-        _, high = self._consumer.get_watermark_offsets(where, cached=True)
+        try:
+            _, high = self._consumer.get_watermark_offsets(where, cached=True)
+        except KafkaException:  # the client has never heard of it
+            return None
         return high if high >= 0 else None
 
     def complaint(self) -> str | None:
@@ -119,9 +123,7 @@ class KafkaInput:
         """The first offset that is still there, and the one behind the last decided record."""
         where = TopicPartition(partition.topic, partition.number)
         with translated(f"asking for the offsets of {partition}", self.trouble):
-            low, high = self._consumer.get_watermark_offsets(where, self._patience)
-        self.trouble.clear()
-        return low, high
+            return self._consumer.get_watermark_offsets(where, self._patience)
 
     def advise(self, offsets: Mapping[Partition, int]) -> None:
         """Tell the group how far we are; a failure is logged, for nothing depends on it."""
@@ -140,7 +142,6 @@ class KafkaInput:
             (found,) = self._consumer.committed([where], self._patience)
         if found.error is not None:
             raise classified(found.error, doing, self.trouble)
-        self.trouble.clear()
         return found.offset if found.offset >= 0 else None
 
     def close(self) -> None:
@@ -153,27 +154,31 @@ class KafkaInput:
     def _failed(self, message: Received) -> None:
         """What the client tells in place of a message."""
         error = cast(KafkaError, message.error())
-        doing = f"reading {message.topic()}/{message.partition()}"
-        if error.code() in _GONE:
-            if (message.topic(), message.partition()) in self._resumed:
-                raise OffsetGone(
-                    f"{doing}: offset {message.offset()} is no longer in the log ({error.str()}); "
-                    "to go on elsewhere, `stream-fs checkpoint reset --to-offset`"
-                )
-        elif error.code() in _REPAIRED:
-            LOGGER.warning("%s: %s", doing, error.str())
-        else:
+        place = (message.topic(), message.partition())
+        doing = "polling" if place[0] is None else f"reading {place[0]}/{place[1]}"
+        if error.code() in _GONE and place in self._resumed:
+            raise OffsetGone(
+                f"{doing}: offset {message.offset()} is not in the log any more ({error.str()}); "
+                "to go on elsewhere, `stream-fs checkpoint reset --to-offset`"
+            )
+        if error.code() not in _GONE | _REPAIRED:
             problem = classified(error, doing, self.trouble)
             if isinstance(problem, FatalError):
                 raise problem
-            LOGGER.warning("%s", problem)
+        LOGGER.warning("%s: %s", doing, error.str())
 
-    def _probe(self) -> None:
-        """Find out whether a broker answers again; an idle topic would not tell."""
+    def _find_connection(self) -> None:
+        """Tell once of an outage and of its end; an idle topic would not show the latter."""
         try:
             self._consumer.list_topics(self._topic, _PROBE_SECONDS)
-        except KafkaException:  # `trouble` knows why
+        except KafkaException:
+            if not self._outage:
+                LOGGER.warning("no broker answers: %s", self.trouble.reason)
+            self._outage = True
             return
+        if self._outage:
+            LOGGER.warning("a broker answers again")
+        self._outage = False
         self.trouble.clear()
 
     def _on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
@@ -209,8 +214,7 @@ class KafkaInput:
     ) -> None:
         """Pass an event on; what it raises waits until the client's call is over."""
         try:
-            if partitions:  # incremental protocols also report that nothing changed
-                event([Partition(p.topic, p.partition) for p in partitions])
+            event([Partition(p.topic, p.partition) for p in partitions])
         except Exception as exception:  # noqa: BLE001  # kept, and raised by `poll` or `close`
             self._raised = self._raised or exception
 

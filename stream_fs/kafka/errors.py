@@ -32,7 +32,7 @@ _FENCED: Final = {
 
 _CREDENTIALS: Final = "check security.protocol, sasl.mechanism, sasl.username and sasl.password"
 _CERTIFICATES: Final = "check security.protocol, ssl.ca.location and the broker's certificate"
-_ADDRESS: Final = "check bootstrap.servers"
+_ADDRESS: Final = "check bootstrap.servers and security.protocol"
 _TOPIC_RIGHTS: Final = "give this user the right to read and write the topic"
 _MISSING: Final = "create the topic, for example with `stream-fs topics create`"
 _SIZE: Final = "raise max.message.bytes of the topic and message.max.bytes of the client"
@@ -54,9 +54,11 @@ _PERMANENT: Final = {
     ),
     KafkaError.MSG_SIZE_TOO_LARGE: _SIZE,
     KafkaError.RECORD_LIST_TOO_LARGE: _SIZE,
-    KafkaError.UNKNOWN_TOPIC_OR_PART: _MISSING,
     KafkaError._UNKNOWN_TOPIC: _MISSING,
     KafkaError._UNKNOWN_PARTITION: _MISSING,
+    KafkaError.INCONSISTENT_GROUP_PROTOCOL: (
+        "stop the members of the group that use another rebalance protocol"
+    ),
     KafkaError.INVALID_REPLICATION_FACTOR: "lower the replication factor, or add brokers",
     KafkaError._INVALID_ARG: "check the librdkafka properties",
 }
@@ -64,47 +66,57 @@ _PERMANENT: Final = {
 # The client gave up waiting, or lost its connection; some of these do not call themselves
 # retriable.
 _PASSING: Final = {
+    KafkaError.UNKNOWN_TOPIC_OR_PART,  # also said by a broker that has just started
     KafkaError._TIMED_OUT,
     KafkaError._TIMED_OUT_QUEUE,
     KafkaError._TRANSPORT,
     KafkaError._ALL_BROKERS_DOWN,
     KafkaError._RESOLVE,
     KafkaError._WAIT_COORD,
+    KafkaError._NOENT,  # a partition has no leader at this moment
     KafkaError._WAIT_CACHE,
     KafkaError.REQUEST_TIMED_OUT,
 }
 
-# Why no broker can be spoken with; `_TRANSPORT` alone is one connection of several.
-_DISCONNECTED: Final = {
-    KafkaError._ALL_BROKERS_DOWN: _ADDRESS,
-    KafkaError._RESOLVE: _ADDRESS,
+# Why a connection is refused.
+_REFUSED: Final = {
     KafkaError._AUTHENTICATION: _CREDENTIALS,
     KafkaError._SSL: _CERTIFICATES,
 }
+_UNREACHABLE: Final = {KafkaError._TRANSPORT, KafkaError._RESOLVE}
 
 
 class Trouble:
-    """Why a client has no connection, as it said last; None in `reason` when it has one."""
+    """Why a client has no connection, as far as it said."""
 
     def __init__(self) -> None:
-        self.reason: str | None = None
-        self._telling = False
+        self._down = False
+        self._said = ""
+        self._advice = _ADDRESS
+
+    @property
+    def reason(self) -> str | None:
+        """None when there is a connection."""
+        return f"{self._said} ({self._advice})" if self._down else None
 
     def note(self, error: KafkaError) -> None:
         """Remember an error that `error_cb` reports."""
-        advice = _DISCONNECTED.get(error.code())
-        if advice is None:
-            return
-        # That all brokers are down follows every refusal, and says less than it.
-        if error.code() == KafkaError._ALL_BROKERS_DOWN and self._telling:
-            return
-        self._telling = error.code() != KafkaError._ALL_BROKERS_DOWN
-        self.reason = f"{error.str()} ({advice})"
+        code = error.code()
+        if code == KafkaError._ALL_BROKERS_DOWN:
+            self._down = True
+            self._said = self._said or error.str()
+        elif (advice := _REFUSED.get(code)) is not None:
+            self._down = True
+            self._said, self._advice = error.str(), advice
+        elif code in _UNREACHABLE and self._advice == _ADDRESS:
+            # One connection of several; it says most when all brokers turn out to be down.
+            self._said = error.str()
 
     def clear(self) -> None:
         """Forget it: a broker has answered."""
-        self.reason = None
-        self._telling = False
+        self._down = False
+        self._said = ""
+        self._advice = _ADDRESS
 
 
 def classified(
@@ -126,6 +138,8 @@ def classified(
         return FatalError(f"{text}; {advice}")
     if error.fatal():
         return FatalError(text)
+    if code == KafkaError.UNKNOWN_TOPIC_OR_PART:
+        text = f"{text}; {_MISSING}"
     if trouble is not None and trouble.reason is not None:
         text = f"{text}; {trouble.reason}"
     if otherwise is not None:
@@ -138,8 +152,10 @@ def classified(
 
 
 @contextmanager
-def translated(doing: str, trouble: Trouble | None = None) -> Iterator[None]:
-    """Let only errors of our tree out of a client call.
+def translated(
+    doing: str, trouble: Trouble | None = None, otherwise: type[TransportError] | None = None
+) -> Iterator[None]:
+    """Let only errors of our tree out of a client call; see `classified`.
 
     A fatal error is raised out of whatever call serves the client's events; should a callback run
     in the same moment, Python reports a SystemError instead, which may name the error as its cause.
@@ -150,7 +166,7 @@ def translated(doing: str, trouble: Trouble | None = None) -> Iterator[None]:
         error = _kafka_error(exception)
         if error is None:
             raise FatalError(f"{doing}: the client failed: {exception}") from exception
-        raise classified(error, doing, trouble) from exception
+        raise classified(error, doing, trouble, otherwise) from exception
 
 
 def _kafka_error(exception: BaseException | None) -> KafkaError | None:

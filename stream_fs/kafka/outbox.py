@@ -66,9 +66,9 @@ class KafkaOutbox:
                 self._produce(record, deliveries, place)
             left = self._owned().flush(self._settings.patience)
         if deliveries.error is not None:
-            # A delivery error does not say so itself, but voids the transaction.
-            doing = f"{doing} as {self._id}"
-            raise classified(deliveries.error, doing, self.trouble, otherwise=AbortableError)
+            # It voids the transaction, although it does not say so itself.
+            with self._acting(doing, otherwise=AbortableError):
+                raise KafkaException(self._verdict() or deliveries.error)
         if left:
             raise AbortableError(
                 f"{doing} as {self._id}: {left} are not acknowledged after "
@@ -78,7 +78,10 @@ class KafkaOutbox:
         return [offset for offset in deliveries.offsets if offset is not None]
 
     def commit(self) -> None:
-        """Make the transaction visible; after a `RetriableError` call it again."""
+        """Make the transaction visible; after a `RetriableError` call it again.
+
+        The broker answers when this is decided; readers see it some milliseconds later.
+        """
         self._committing = True
         with self._acting("committing"):
             self._owned().commit_transaction(self._settings.patience)
@@ -129,7 +132,7 @@ class KafkaOutbox:
             except BufferError:
                 self._owned().poll(_STEP_SECONDS)
             except KafkaException as exception:
-                error: KafkaError = exception.args[0]
+                error = self._verdict() or exception.args[0]
                 size = len(record.value or b"") + len(record.key or b"")
                 doing = f"sending {size} bytes to {record.topic} as {self._id}"
                 raise classified(error, doing, self.trouble) from exception
@@ -137,20 +140,33 @@ class KafkaOutbox:
                 return
 
     @contextmanager
-    def _acting(self, doing: str) -> Iterator[None]:
+    def _acting(self, doing: str, otherwise: type[TransportError] | None = None) -> Iterator[None]:
         """Translate errors; a fenced producer is of no more use."""
         try:
-            with translated(f"{doing} as {self._id}", self.trouble):
+            with translated(f"{doing} as {self._id}", self.trouble, otherwise):
                 try:
                     yield
-                except SystemError:
-                    # A fatal error met another callback on its way out, and may be forgotten.
-                    # The client repeats it to whoever begins a transaction.
-                    self._owned().begin_transaction()
+                except SystemError as exception:
+                    if (verdict := self._verdict()) is not None:
+                        raise KafkaException(verdict) from exception
                     raise
         except FencedError:
             self._discard()
             raise
+
+    def _verdict(self) -> KafkaError | None:
+        """What the client has against this transaction or this producer, None for nothing.
+
+        It repeats it to whoever begins a transaction; otherwise, as one is open already, that
+        changes nothing. A record that was purged or refused does not tell why, and a fatal error
+        that met a callback on its way out may be forgotten.
+        """
+        try:
+            self._owned().begin_transaction()
+        except KafkaException as exception:
+            error: KafkaError = exception.args[0]
+            return None if error.code() == KafkaError._STATE else error
+        return None
 
     def _discard(self) -> None:
         """Drop the producer, which ends it; `Producer.close` would wait for a broker that is gone.

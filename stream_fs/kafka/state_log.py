@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from confluent_kafka import Consumer, IsolationLevel, KafkaError, TopicPartition
+from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._listoffsets import OffsetSpec
 
@@ -96,10 +96,20 @@ class KafkaStateLog:
             ).values()
             try:
                 offset = answer.result().offset
-            finally:
+            except KafkaException as exception:
                 self._admin.poll(0)  # what it has to say of its connection
+                if exception.args[0].code() == KafkaError._NOENT:
+                    self._explain()
+                raise
         self.trouble.clear()
         return int(offset)
+
+    def _explain(self) -> None:
+        """Raise why there is no leader to be asked, if the broker says so."""
+        topic = self._partition.topic
+        found = self._admin.list_topics(topic, self._settings.patience).topics[topic]
+        if found.error is not None:
+            raise KafkaException(found.error)
 
     def _placed(self, position: int) -> Consumer:
         """The reader, about to deliver from this offset on."""

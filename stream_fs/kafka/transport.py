@@ -38,3 +38,7 @@ class KafkaTransport:
         """The state of this input partition."""
         place = Partition(self._state_topic_of(partition.topic), partition.number)
         return KafkaStateLog(self._settings, place, self._admin, self._trouble)
+
+    def input_log(self, partition: Partition) -> KafkaStateLog:
+        """The input partition itself, outside of the group."""
+        return KafkaStateLog(self._settings, partition, self._admin, self._trouble)

@@ -344,8 +344,7 @@ class MemoryInput:
             self._positions.pop(partition, None)
         if gone:
             self._assignment.revoked(gone)
-        if new:
-            self._assignment.assigned(new)
+        self._assignment.assigned(new)
 
     def _read(self, partition: Partition, most: int) -> list[Message]:
         log, position = self._broker.log(*partition), self._positions[partition]
@@ -378,3 +377,7 @@ class MemoryTransport:
     def state_log(self, partition: Partition) -> MemoryStateLog:
         """The state of this partition."""
         return MemoryStateLog(self.broker.log(self.state_topics[partition.topic], partition.number))
+
+    def input_log(self, partition: Partition) -> MemoryStateLog:
+        """The partition itself."""
+        return MemoryStateLog(self.broker.log(*partition))

@@ -114,7 +114,7 @@ class Assignment(Protocol):
     """
 
     def assigned(self, partitions: Sequence[Partition]) -> None:
-        """These are ours now. They stay silent until `Input.resume`."""
+        """These are ours now, possibly none. They stay silent until `Input.resume`."""
         ...
 
     def revoked(self, partitions: Sequence[Partition]) -> None:
@@ -182,4 +182,8 @@ class Transport(Protocol):
 
     def state_log(self, partition: Partition) -> StateLog:
         """The state of this input partition."""
+        ...
+
+    def input_log(self, partition: Partition) -> StateLog:
+        """The input partition itself, read by position, outside of the group."""
         ...

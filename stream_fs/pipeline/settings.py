@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
+from stream_fs.pipeline.ports import Partition
 from stream_fs.selector import Params
 from stream_fs.wire.declared import DeclaredView, Limits
 
@@ -64,6 +65,10 @@ class StreamSettings:
     dead_letters: DeadLetterSettings = field(default_factory=DeadLetterSettings)
     start: Literal["earliest", "latest"] = "earliest"
     """Where a partition begins that has no state yet."""
+
+    def origin(self, partition: Partition) -> str:
+        """What tells the models of a stream apart: their random signs are independent."""
+        return f"{self.stream}/{partition}"
 
     @property
     def cut(self) -> Cut:

@@ -53,6 +53,7 @@ class Task:
         self,
         partition: Partition,
         settings: StreamSettings,
+        decoder: RecordDecoder,
         transport: Transport,
         source: Input,
         around: Surroundings,
@@ -63,7 +64,7 @@ class Task:
         self._input = source
         self._around = around
         self._outbox: Outbox = transport.outbox(partition)
-        self._decoder = RecordDecoder(settings.views, settings.record_format, settings.limits)
+        self._decoder = decoder
         self._model: Model | None = None
         self._chunker: Chunker | None = None
         self._progress: Progress | None = None
@@ -159,6 +160,10 @@ class Task:
                     log, self.partition, progress, self._settings.params
                 )
                 model = model_of(restored)
+                if fallback is not None:
+                    # The next snapshot takes the place of the damaged one, not of the whole one.
+                    sound = [at for at in progress.snapshots if at.chunk <= model.state.chunk]
+                    progress = replace(progress, snapshots=tuple(sound))
         finally:
             log.close()
         self._check_input(model.next)
@@ -180,8 +185,7 @@ class Task:
 
     def _fresh_model(self) -> Model:
         low, high = self._input.bounds(self.partition)
-        origin = f"{self._settings.stream}/{self.partition}"
-        state = initial_state(self._settings.params, origin)
+        state = initial_state(self._settings.params, self._settings.origin(self.partition))
         start = low if self._settings.start == "earliest" else high
         return Model(state, start, None, self._settings.cut)
 

@@ -26,6 +26,8 @@ LEAST_LOSS = 1e-12
 """Floor of a view's loss relative to its energy."""
 LEAST_TERM = 1e-150
 """Floor of a first term's weight, by which V's penalty is divided."""
+LEAST_ENERGY = 1e-150
+"""Below this a view has nothing to explain; j/s must stay finite."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,8 +103,8 @@ def iterate(
     XV, VtV = np.empty_like(U), np.empty_like(inner)
     objective: list[float] = []
     converged = False
+    a = term_weights(problems, alpha, j, params)
     while len(objective) < params.max_iterations and not converged:
-        a = term_weights(problems, alpha, j, params)
         for number, (problem, factor) in enumerate(zip(problems, factors, strict=True)):
             _update_V(problem, factor, U[number], inner[number], a[number], params.inner_updates)
             product(problem.data, factor.V, out=XV[number])
@@ -138,7 +140,7 @@ def term_weights(
         weight = 1.0
         if params.view_weights == "learned":
             weight = (share * len(problems) if params.energy_scaling else share) ** params.lam
-        if params.energy_scaling and problem.total_energy > 0:
+        if params.energy_scaling and problem.total_energy > LEAST_ENERGY:
             weight *= j / problem.total_energy
         weights.append(max(weight, LEAST_TERM))
     return np.array(weights)

@@ -51,7 +51,7 @@ def write_file(path: str | PathLike[str], state: State, waiting: Sequence[Chunk]
 def read_file(path: str | PathLike[str]) -> tuple[State, tuple[Chunk, ...]]:
     """The inverse of `write_file`; `IncompatibleState` for any other file."""
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as archive:
             content = {name: archive[name] for name in archive.files}
         header = json.loads(content.pop("header").tobytes())
         if header["format"] != FORMAT:
@@ -96,5 +96,9 @@ def _chunk_from_arrays(state: State, prefix: str, size: int, content: Mapping[st
         if rows is None:
             parts = tuple(content[f"{place}.{name}"] for name in ("data", "indices", "indptr"))
             rows = scipy.sparse.csr_array(parts, shape=(int(present.sum()), view.dimension))
+        if present.dtype != np.bool_ or present.shape != (size,):
+            raise IncompatibleState(f"{place}.present is not {size} truth values")
+        if rows.shape != (int(present.sum()), view.dimension):
+            raise IncompatibleState(f"{place}.rows has shape {rows.shape}")
         views[view.name] = ViewRows(rows, present)
     return Chunk(size, views)

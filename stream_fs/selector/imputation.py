@@ -67,13 +67,13 @@ def transposed_product(view: Imputed, U: Floats) -> Working:
     if not len(view.gaps):
         return cross(view.rows, U)
     suffix = np.zeros((len(view.gaps) + 1, U.shape[1]))
-    spread = U[view.gaps]
+    spread = U.take(view.gaps, axis=0)
     spread *= view.c[:, None]
     np.cumsum(spread[::-1], axis=0, out=suffix[-2::-1])
-    left = U[view.at]
-    left += suffix[view.after]
+    left = U.take(view.at, axis=0)
+    left += suffix.take(view.after, axis=0)
     result = cross(view.rows, left)
-    result += view.carried[:, None] * suffix[0].astype(result.dtype)
+    result += (suffix[0].astype(result.dtype)[:, None] * view.carried).T
     return result
 
 
@@ -88,7 +88,7 @@ def product(view: Imputed, V: Working, out: Floats | None = None) -> Floats:
     prefix[0] = view.carried @ V
     prefix[1:] = present
     np.cumsum(prefix, axis=0, out=prefix)
-    missing = prefix[view.before]
+    missing = prefix.take(view.before, axis=0)
     missing *= view.c[:, None]
     result[view.at] = present
     result[view.gaps] = missing
@@ -106,11 +106,7 @@ def energy(view: Imputed, gram: Floats) -> float:
     steps = squares + 2 * np.tril(gram, -1).sum(axis=1)
     steps += 2 * times(view.rows, view.carried)
     norms = np.concatenate([[0.0], np.cumsum(steps)]) + carried @ carried
-    n_j = view.fit[view.gaps] / view.c if view.c.all() else _counts(view)
-    return total + float((view.c / n_j) @ norms[view.before])
-
-
-def _counts(view: Imputed) -> Floats:
-    """n_j of the missing rows, with 1 where there was no present row before (weight zero)."""
-    safe = np.where(view.c > 0, view.c, 1.0)
-    return np.where(view.c > 0, view.fit[view.gaps] / safe, 1.0)
+    # c_j/n_j = c_j²/fit_j; where n_j has decayed to almost nothing, fit_j is zero before c_j is.
+    fit = view.fit[view.gaps]
+    roots = np.sqrt(np.where(fit > 0, fit, 1.0))
+    return total + float((view.c / roots) ** 2 @ norms[view.before])

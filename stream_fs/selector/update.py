@@ -81,6 +81,11 @@ class _Part:
     def new(self) -> bool:
         return not self.before.seen
 
+    @property
+    def started(self) -> bool:
+        """Whether there is a V to go on from: where it is zero throughout it would stay so."""
+        return self.before.seen and bool(self.before.V.any())
+
 
 def update(state: State, chunk: Chunk) -> tuple[State, Report]:
     """Fold a chunk into the model. The same input gives the same bytes; nothing is modified.
@@ -174,7 +179,10 @@ def _start_at_random(state: State, parts: Sequence[_Part]) -> tuple[Floats, list
     params, origin = state.params, state.origin
     size = parts[0].problem.data.size
     U = np.array([random_indicator(params, origin, part.view, state.chunk, size) for part in parts])
-    V = [random_factors(params, origin, part.view) if part.new else part.before.V for part in parts]
+    V = [
+        part.before.V if part.started else random_factors(params, origin, part.view)
+        for part in parts
+    ]
     return U, V
 
 
@@ -210,11 +218,11 @@ def _start_from_clusters(state: State, parts: Sequence[_Part]) -> tuple[Floats, 
 
 def _profile(view: ViewState) -> Profile:
     assert view.moments is not None, "the start from clusters keeps moments"
-    return Profile(view.moments.C, view.moments.Z, view.sum, view.n)
+    return Profile(view.moments.C, np.asfortranarray(view.moments.Z), view.sum, view.n)
 
 
 def _carried_factors(part: _Part, U: Floats) -> Floats:
-    if not part.new:
+    if part.started:
         return part.before.V
     fit = part.problem.data.fit
     Q = np.asarray(transposed_product(part.problem.data, U), np.float64)
@@ -227,7 +235,8 @@ def _entering_alpha(state: State, parts: Sequence[_Part]) -> Floats:
     known = len(new) + sum(view.seen for view in state.views.values())
     alpha = state.alpha * (1 - len(new) / known)
     alpha[[name in new for name in state.views]] = 1 / known
-    return alpha
+    # A view whose count decayed to nothing is new again, and still has its old share.
+    return np.asarray(alpha / alpha.sum(), np.float64)
 
 
 def _commit(

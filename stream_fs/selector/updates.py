@@ -9,7 +9,6 @@ with W̃ the squared weights and L the graph's Laplacian:
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,12 +16,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from stream_fs.selector.arrays import FLOORS, Floats, Working, by_column
+from stream_fs.selector.arrays import CEILINGS, FLOORS, Floats, Working, by_column
 from stream_fs.selector.graph import Graph
 
 EPSILON = 1e-12
 """ε of H = diag(1/(‖V(i,:)‖ + ε)), Eq. 12."""
 
+SMALLEST = float(np.finfo(np.float64).tiny)
+"""Least loss whose logarithm is taken."""
 LEAST_WEIGHT = 1e-12
 """Floor of α relative to the largest: a view at exactly zero could never come back."""
 
@@ -39,9 +40,10 @@ def v_step(V: Working, lengths: Working, Q: Working, R: Working, a: float, eta: 
     a(‖…‖² as a function of V) + η Σ_i (r_i − ε log(r_i + ε)), r the row norms.
     """
     below = by_column(V, R)
-    penalty = (eta / (2 * a)) / (lengths.astype(np.float64) + EPSILON)
-    np.minimum(penalty, np.sqrt(np.finfo(V.dtype).max), out=penalty)
-    below += V * penalty.astype(V.dtype)[:, None]
+    penalty = V.dtype.type(min(eta / (2 * a), CEILINGS[V.dtype])) / (
+        lengths + V.dtype.type(EPSILON)
+    )
+    below += V * penalty[:, None]
     return _rescaled(V, Q, below)
 
 
@@ -129,7 +131,7 @@ def _rescaled(factor: Working, above: Working, below: Working) -> Working:
 
     Where a factor is exactly zero its denominator may be, too; infinity times zero would be NaN.
     """
-    np.maximum(below, FLOORS[below.dtype], out=below)
+    below += FLOORS[below.dtype]
     np.divide(above, below, out=below)
     np.sqrt(below, out=below)
     below *= factor
@@ -143,7 +145,7 @@ def consensus_step(U: Floats, tied: Ties) -> Floats:
 
 def alpha_step(losses: Sequence[float], lam: float) -> list[float]:
     """α_v ∝ L_v^{1/(1−λ)} (Eq. 21), in logarithms; positive, sums to 1."""
-    logs = [math.log(max(loss, sys.float_info.min)) / (1 - lam) for loss in losses]
+    logs = [math.log(max(loss, SMALLEST)) / (1 - lam) for loss in losses]
     largest = max(logs)
     shares = [max(math.exp(log - largest), LEAST_WEIGHT) for log in logs]
     total = sum(shares)

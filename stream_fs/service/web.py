@@ -9,7 +9,6 @@ import io
 import logging
 import socket
 import threading
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -17,6 +16,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final, Self, TypeAlias
 
 from stream_fs.errors import InvalidConfiguration
+from stream_fs.service.bounded import Bounded, TooMuch
 
 MOST_REQUEST_BYTES: Final = 8192
 """Request line and headers together."""
@@ -137,33 +137,6 @@ class _Server(ThreadingHTTPServer):
         _LOGGER.debug("a request was broken off", exc_info=True)
 
 
-class _TooMuch(Exception):
-    """The request is larger than anything we would answer."""
-
-
-class _Bounded(io.RawIOBase):
-    """What a socket receives, up to a number of bytes and a moment."""
-
-    def __init__(self, connection: socket.socket, most_bytes: int, seconds: float) -> None:
-        self._connection = connection
-        self._left = most_bytes
-        self._until = time.monotonic() + seconds
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        seconds = self._until - time.monotonic()
-        if seconds <= 0:
-            raise TimeoutError
-        if not self._left:
-            raise _TooMuch
-        self._connection.settimeout(seconds)
-        count = self._connection.recv_into(memoryview(buffer)[: self._left])
-        self._left -= count
-        return count
-
-
 class _Handler(BaseHTTPRequestHandler):
     """One request; then the connection ends."""
 
@@ -174,7 +147,7 @@ class _Handler(BaseHTTPRequestHandler):
         super().setup()
         self.rfile.close()
         limits = (MOST_REQUEST_BYTES, self.server.most_seconds)
-        self.rfile = io.BufferedReader(_Bounded(self.connection, *limits))
+        self.rfile = io.BufferedReader(Bounded(self.connection, *limits))
 
     def handle_one_request(self) -> None:
         self.close_connection = True
@@ -184,7 +157,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.raw_requestline = self.rfile.readline()
             if self.raw_requestline and self.parse_request():
                 self._answer(self._page())
-        except _TooMuch:
+        except TooMuch:
             self.send_error(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
         except TimeoutError:
             self.send_error(HTTPStatus.REQUEST_TIMEOUT)

@@ -37,11 +37,7 @@ class Collector:
         self, together: Sequence[Rows], single: Sequence[tuple[int, Row]], places: Indices
     ) -> None:
         """What was found in one block; `places` are the positions of its records."""
-        pieces = list(together)
-        dense = [(record, row) for record, row in single if not isinstance(row, SparseRow)]
-        if dense:
-            at = np.array([record for record, _ in dense], np.intp)
-            pieces.append(Rows(at, np.stack([row for _, row in dense])))
+        pieces = [*together, *_dense(self._view, single)]
         for record, row in single:
             if isinstance(row, SparseRow):
                 self._sparse_at.append(int(places[record]))
@@ -118,6 +114,17 @@ class Collector:
             np.concatenate([row.indices for row in self._sparse]),
             np.concatenate([row.values for row in self._sparse]),
         )
+
+
+def _dense(view: DeclaredView, single: Sequence[tuple[int, Row]]) -> list[Rows]:
+    """Single rows that are dense, as one matrix."""
+    dense = [(at, row) for at, row in single if not isinstance(row, SparseRow)]
+    if not dense:
+        return []
+    packed = [row if isinstance(row, bytes) else row.tobytes() for _, row in dense]
+    joined = bytearray().join(packed)
+    rows = np.frombuffer(joined, view.floats).reshape(len(dense), view.dimension)
+    return [Rows(np.array([at for at, _ in dense], np.intp), rows)]
 
 
 def _in_order(pieces: Sequence[Rows]) -> Rows:

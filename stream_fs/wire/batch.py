@@ -43,7 +43,7 @@ class Part:
             return Part(self.rows[first:last], present)
         sparse = self.sparse[first:last]
         if not sparse.any():
-            return Part(self._csr[first:last].toarray(), present)
+            return Part(_spread(self._csr[first:last]), present)
         return Part(self._csr[first:last], present, sparse)
 
     @property
@@ -53,7 +53,7 @@ class Part:
 
     def dense(self) -> Any:
         """The rows as a plain matrix."""
-        return self.rows if self.sparse is None else self._csr.toarray()
+        return self.rows if self.sparse is None else _spread(self._csr)
 
     @property
     def _csr(self) -> Any:
@@ -104,6 +104,13 @@ def to_chunk(parts: Sequence[Batch]) -> Chunk:
         if rows.present.any():
             views[name] = rows
     return Chunk(sum(len(part) for part in parts), views)
+
+
+def _spread(rows: Any) -> Any:
+    """CSR as a plain matrix, bit by bit: SciPy's own way adds to zeros, and so loses -0.0."""
+    matrix = np.zeros(rows.shape, rows.dtype)
+    matrix[np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr)), rows.indices] = rows.data
+    return matrix
 
 
 def _joined(parts: Sequence[Part]) -> ViewRows:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Final, Literal, get_args
 
 import numpy as np
 
@@ -12,6 +12,11 @@ from stream_fs.selector.params import Transform, View, is_whole
 
 Dtype = Literal["float32", "float64"]
 Format = Literal["msgpack", "json"]
+
+_FLOATS: Final[dict[Dtype, np.dtype[Any]]] = {
+    "float32": np.dtype("<f4"),
+    "float64": np.dtype("<f8"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +40,12 @@ class DeclaredView:
     @property
     def floats(self) -> np.dtype[Any]:
         """The packed floats: little-endian, four or eight bytes each."""
-        return np.dtype("<f4" if self.dtype == "float32" else "<f8")
+        return _FLOATS[self.dtype]
 
     @property
     def row_bytes(self) -> int:
         """Bytes of one packed row."""
-        return self.dimension * self.floats.itemsize
+        return self.dimension * (4 if self.dtype == "float32" else 8)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ take stock ─ read block by block ─ judge values ─ batch
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, cast, get_args
+from typing import cast, get_args
 
 import numpy as np
 
@@ -20,8 +20,8 @@ from stream_fs.wire.found import Fault
 from stream_fs.wire.json_records import JsonReader
 from stream_fs.wire.msgpack_records import MsgpackReader
 
-BLOCK_BYTES: Final = 4 << 20
-"""Bytes read at a time: few enough to stay in a cache, enough for many records."""
+BLOCK_BYTES = 8 << 20
+"""Bytes read at a time: enough for many records, and no more memory than that is kept."""
 
 
 class RecordDecoder:

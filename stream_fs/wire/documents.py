@@ -30,7 +30,8 @@ class SparseRow:
     values: Working
 
 
-Row: TypeAlias = "Working | SparseRow"
+Row: TypeAlias = "bytes | Working | SparseRow"
+"""Packed, as an array, or sparse."""
 
 
 def read_document(
@@ -64,9 +65,9 @@ def _check_fields(document: dict[Any, Any]) -> None:
     version = document.get("v")
     if type(version) is not int or version != VERSION:
         raise Refused("version", f"`v` is {version!r}; this reads version {VERSION}")
-    for name in document:
-        if name not in FIELDS:
-            raise Refused("malformed", f"unknown field {name!r}")
+    unknown = document.keys() - FIELDS
+    if unknown:
+        raise Refused("malformed", f"unknown field {min(map(repr, unknown))}")
     if not isinstance(document.get("id", ""), str):
         raise Refused("malformed", f"`id` is text, not {_kind(document['id'])}")
     if "views" not in document:
@@ -81,7 +82,7 @@ def _row(view: DeclaredView, given: object, truths: bool) -> Row:
                 f"view {view.name!r}: {len(given)} bytes where {view.dimension} values "
                 f"of {view.dtype} take {view.row_bytes}",
             )
-        return np.frombuffer(given, view.floats)
+        return given
     if isinstance(given, list):
         if len(given) != view.dimension:
             raise Refused(

@@ -14,6 +14,8 @@ from tests.benchmarks.workload import Shape, warm_model
 
 LINEAR = Goal("≤", 1.1)
 """Exponent that counts as linear: a fit to measured times is not exact."""
+WARM_UP = 2
+"""Chunks before the measured one: there are many models to warm up."""
 
 
 @dataclass(frozen=True)
@@ -140,7 +142,7 @@ def measure_growth(sweep: Sweep, turns: int, iterations: int) -> Growth:
     fixed = {"min_iterations": iterations, "max_iterations": iterations}
     runs: dict[str, Run] = {}
     for value in sweep.values:
-        state, chunk = warm_model(sweep.shape(value), **fixed)
+        state, chunk = warm_model(sweep.shape(value), WARM_UP, **fixed)
         runs[f"{value:g}"] = partial(update, state, chunk)
     seconds = take_turns(runs, turns)
     points = tuple(

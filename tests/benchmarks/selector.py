@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+from threadpoolctl import threadpool_limits
 
 from tests.benchmarks.contests import (
     Contest,
@@ -54,20 +54,20 @@ class Plan:
 
 FULL = Plan(
     kernels=[
-        Contest(Shape(5000), 9, Goal("≤", 1.5)),
+        Contest(Shape(5000), 7, Goal("≤", 1.5)),
         Contest(Shape(300), 31, Goal("≤", 3)),
     ],
     reference=[Contest(Shape(300), 3)],
     recomputing=[
         (Contest(Shape(300), 3, TEN_TIMES), 10),
-        (Contest(Shape(300), 3, TEN_TIMES), 20),
+        (Contest(Shape(300), 2, TEN_TIMES), 20),
         (Contest(Shape(5000), 2, TEN_TIMES), 10),
     ],
     ranking=[Contest(Shape(5000), 5, Goal("<", 1)), Contest(Shape(20_000), 3, Goal("<", 1))],
     growth_base=Shape(1000),
     growth_scale=1.0,
     growth_length=6,
-    growth_turns=5,
+    growth_turns=3,
     growth_iterations=20,
 )
 
@@ -78,7 +78,7 @@ QUICK = Plan(
     ],
     reference=[Contest(Shape(300, rows=200), 1)],
     recomputing=[(Contest(Shape(300), 1, TEN_TIMES), 10)],
-    ranking=[Contest(Shape(5000), 3, Goal("<", 1))],
+    ranking=[Contest(Shape(5000), 2, Goal("<", 1))],
     growth_base=Shape(500),
     growth_scale=0.4,
     growth_length=3,

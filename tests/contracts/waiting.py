@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from stream_fs.pipeline.ports import Input, Outbox, Partition, StateLog, Stored
 from stream_fs.records import Message
+from tests.contracts.backend import Backend, Published
 
 PATIENCE_SECONDS = 60.0
 """When to give up; far more than anything takes, also on a busy machine."""
@@ -24,6 +25,18 @@ def owner(outbox: Outbox) -> Outbox:
     """The outbox, when it has taken over."""
     until(outbox.take_over, "the outbox does not take over")
     return outbox
+
+
+def published(backend: Backend, topic: str, count: int, partition: int = 0) -> list[Published]:
+    """All committed records of a partition, when there are so many.
+
+    A broker may answer a commit before its readers see it.
+    """
+    until(
+        lambda: len(backend.published(topic, partition)) >= count,
+        f"{count} records are not published in {topic}/{partition}",
+    )
+    return backend.published(topic, partition)
 
 
 def everything(log: StateLog, start: int = 0, end: int | None = None) -> list[Stored]:
@@ -66,24 +79,24 @@ class Member:
             assert messages, f"an empty batch of {partition}"
             self.messages.setdefault(partition, []).extend(messages)
 
+    def polls(self, source: Input, condition: Callable[[], bool], what: str) -> None:
+        """Poll until something is true."""
+
+        def polled() -> bool:
+            self.poll(source)
+            return condition()
+
+        until(polled, f"waiting for {what}: {self.events}")
+
     def holds(self, source: Input, partitions: set[Partition]) -> None:
         """Poll until exactly these partitions are ours."""
-
-        def settled() -> bool:
-            self.poll(source)
-            return self.mine == partitions
-
-        until(settled, f"waiting for {partitions}: {self.events}")
+        self.polls(source, lambda: self.mine == partitions, f"to hold {partitions}")
 
     def receives(self, source: Input, partition: Partition, count: int) -> list[Message]:
         """Poll until so many messages of a partition are here; all of them."""
-
-        def enough() -> bool:
-            self.poll(source)
-            return len(self.messages.get(partition, [])) >= count
-
-        until(enough, f"waiting for {count} messages of {partition}: {self.messages}")
-        return self.messages[partition]
+        messages = self.messages.setdefault(partition, [])
+        self.polls(source, lambda: len(messages) >= count, f"{count} messages of {partition}")
+        return messages
 
     def offsets(self, partition: Partition) -> list[int]:
         return [message.offset for message in self.messages.get(partition, [])]

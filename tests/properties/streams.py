@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ class Layout:
     clusters: int
     sizes: tuple[int, ...]
     missing: float
-    dtype: type[np.floating[Any]]
+    dtype: Any
     sparse: bool
     seed: int
 
@@ -41,19 +41,22 @@ def layouts(
     *,
     views: int = 3,
     chunks: int = 3,
+    first_rows: int = 8,
     most_rows: int = 30,
+    missing: tuple[float, ...] = (0.0, 0.3, 0.7),
+    dims: tuple[int, int] = (1, 9),
     sparse: bool | None = None,
-    dtype: type[np.floating[Any]] | None = None,
+    dtype: Any = None,
 ) -> Layout:
     clusters = draw(st.integers(1, 4))
     return Layout(
-        dims=tuple(draw(st.lists(st.integers(1, 9), min_size=1, max_size=views))),
+        dims=tuple(draw(st.lists(st.integers(*dims), min_size=1, max_size=views))),
         clusters=clusters,
         sizes=(
-            draw(st.integers(max(clusters, 8), most_rows)),
+            draw(st.integers(first_rows, most_rows)),
             *draw(st.lists(st.integers(1, most_rows), max_size=chunks - 1)),
         ),
-        missing=draw(st.sampled_from([0.0, 0.3, 0.7])),
+        missing=draw(st.sampled_from(missing)),
         dtype=draw(st.sampled_from([np.float32, np.float64])) if dtype is None else dtype,
         sparse=draw(st.booleans()) if sparse is None else sparse,
         seed=draw(SEEDS),
@@ -72,14 +75,14 @@ def presence(
 def random_stream(layout: Layout) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     """Inputs and presence of each chunk, as `read_chunk` takes them; values are in [0, 1).
 
-    A third of the values is zero. Missing rows hold NaN where the matrix is dense.
+    A quarter of the values is zero. Missing rows hold NaN where the matrix is dense.
     """
     rng = np.random.default_rng(layout.seed)
     for size in layout.sizes:
         masks = presence(rng, len(layout.dims), size, layout.missing)
         inputs: dict[str, Any] = {}
         for name, d, mask in zip(layout.names, layout.dims, masks, strict=True):
-            values = rng.random((size, d)) * (rng.random((size, d)) > 1 / 3)
+            values = rng.random((size, d)) * (rng.random((size, d)) > 1 / 4)
             if layout.sparse:
                 values[~mask] = 0.0
                 inputs[name] = scipy.sparse.csr_array(values.astype(layout.dtype))
@@ -94,7 +97,7 @@ def random_chunks(layout: Layout, params: Params) -> Iterator[Chunk]:
         yield read_chunk(params.views, inputs, present)
 
 
-def run(params: Params, chunks: Iterator[Chunk] | list[Chunk]) -> tuple[State, list[Report]]:
+def run(params: Params, chunks: Iterable[Chunk]) -> tuple[State, list[Report]]:
     """The state after the chunks, and each one's report."""
     state = initial_state(params)
     reports = []
@@ -104,8 +107,21 @@ def run(params: Params, chunks: Iterator[Chunk] | list[Chunk]) -> tuple[State, l
     return state, reports
 
 
+def converted(chunks: Iterable[Chunk], convert: Callable[[Any], Any]) -> list[Chunk]:
+    """The same chunks with every view's rows in another form."""
+    return [
+        replace(
+            chunk,
+            views={
+                name: replace(part, rows=convert(part.rows)) for name, part in chunk.views.items()
+            },
+        )
+        for chunk in chunks
+    ]
+
+
 def dense(rows: Any) -> NDArray[np.float64]:
-    return np.asarray(rows.toarray() if scipy.sparse.issparse(rows) else rows, np.float64)
+    return np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows, np.float64)
 
 
 def state_bytes(state: State) -> bytes:

@@ -15,12 +15,17 @@ from numpy.typing import NDArray
 from stream_fs.selector.consensus import first_factors
 from stream_fs.selector.graph import Graph
 from stream_fs.selector.imputation import impute, product, transposed_product
+from stream_fs.selector.params import Weights
 from stream_fs.selector.updates import (
     EPSILON,
-    Coefficients,
+    Ties,
     alpha_step,
     consensus_step,
+    drive,
+    indicator_terms,
+    pulled,
     row_lengths,
+    ties,
     u_step,
     v_step,
 )
@@ -28,6 +33,14 @@ from tests.properties.streams import SEEDS
 from tests.reference.algorithm1 import impute as built
 
 Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Coefficients:
+    a: float
+    beta: float
+    theta: float
+    xi: float
 
 
 @dataclass(frozen=True)
@@ -63,17 +76,18 @@ class Subproblem:
         smooth = np.trace(U.T @ laplacian @ U)
         return float(w.a * misfit + w.beta * apart + w.theta * smooth + w.xi * unlike)
 
+    def tied(self) -> Ties:
+        w, clusters = self.weight, self.U.shape[1]
+        return ties([self.graph], [self.fit], [self.quality], [w.beta], [w.theta], w.xi, clusters)
+
     def next_U(self) -> Array:
-        return u_step(
-            self.U,
-            product(self.data, self.V),
-            self.V.T @ self.V,
-            self.consensus,
-            self.fit,
-            self.quality,
-            self.graph,
-            self.weight,
-        )
+        tied, U = self.tied(), self.U[None]
+        a = np.array([self.weight.a])
+        XV = np.empty_like(U)
+        product(self.data, self.V, out=XV[0])
+        driving = drive(XV, self.consensus, a, tied)
+        new = u_step(U, driving, pulled(U, tied), a * (self.V.T @ self.V)[None], tied)
+        return np.asarray(new[0])
 
 
 POWERS = st.floats(-2, 2)
@@ -89,7 +103,7 @@ def subproblems(draw: st.DrawFn, *, xi: bool) -> Subproblem:
     rng = np.random.default_rng(draw(SEEDS))
     N, d, K = draw(st.integers(1, 25)), draw(st.integers(1, 12)), draw(st.integers(1, 5))
     present = rng.random(N) >= draw(st.sampled_from([0.0, 0.4, 0.9]))
-    weights = draw(st.sampled_from(["quality", "binary"]))
+    weights: Weights = draw(st.sampled_from(["quality", "binary"]))
     rows = rng.random((int(present.sum()), d)) * (rng.random((int(present.sum()), d)) > 0.3)
     j = float(draw(st.integers(0, 30)))
     n = float(draw(st.integers(0, int(j))))
@@ -105,7 +119,9 @@ def subproblems(draw: st.DrawFn, *, xi: bool) -> Subproblem:
     V = rng.random((d, K)) * 10 ** draw(POWERS)
     if xi:
         own = U.T @ (data.fit[:, None] * U) + 1e-9 * np.eye(K)
-        V = first_factors(transposed_product(data, U), own) * rng.uniform(0.5, 2.0, (d, K))
+        V = first_factors(np.asarray(transposed_product(data, U), np.float64), own) * rng.uniform(
+            0.5, 2.0, (d, K)
+        )
     S = np.triu(rng.random((N, N)) * (rng.random((N, N)) > 0.6), 1)
     S += S.T
     return Subproblem(
@@ -179,25 +195,70 @@ def test_the_U_step_moves_every_entry_against_its_gradient(problem: Subproblem, 
         assert np.sign(new[at] - problem.U[at]) == -np.sign(slope)
 
 
-@given(seed=SEEDS, views=st.integers(1, 4), rows=st.integers(1, 12), clusters=st.integers(1, 4))
-def test_the_consensus_is_best(seed: int, views: int, rows: int, clusters: int) -> None:
-    rng = np.random.default_rng(seed)
-    indicators = [rng.random((rows, clusters)) for _ in range(views)]
-    qualities = [rng.random(rows) * (rng.random(rows) > 0.3) for _ in range(views)]
-    qualities[0] = np.ones(rows)
-    betas = [float(beta) for beta in 10 ** rng.uniform(-2, 2, views)]
+@dataclass(frozen=True)
+class Views:
+    """Several views' indicators (views×N×K) and what ties them together."""
 
-    def objective(consensus: Array) -> float:
+    U: Array
+    graphs: list[Array]
+    qualities: list[Array]
+    betas: list[float]
+    thetas: list[float]
+    xi: float
+    tied: Ties
+    rng: np.random.Generator
+
+    def apart(self, consensus: Array) -> float:
+        """Σ_v β‖W(U − U*)‖²."""
         return sum(
             beta * float(quality @ ((U - consensus) ** 2).sum(axis=1))
-            for U, quality, beta in zip(indicators, qualities, betas, strict=True)
+            for U, quality, beta in zip(self.U, self.qualities, self.betas, strict=True)
         )
 
-    best = consensus_step(indicators, qualities, betas)
+
+@st.composite
+def several_views(draw: st.DrawFn) -> Views:
+    rng = np.random.default_rng(draw(SEEDS))
+    views, rows, clusters = (draw(st.integers(1, most)) for most in (4, 12, 4))
+    qualities = [rng.random(rows) * (rng.random(rows) > 0.3) for _ in range(views)]
+    qualities[0] = np.ones(rows)
+    betas, thetas = ([float(b) for b in 10 ** rng.uniform(-2, 2, views)] for _ in range(2))
+    upper = [np.triu(rng.random((rows, rows)), 1) for _ in range(views)]
+    graphs = [S + S.T for S in upper]
+    xi = float(rng.choice([0.0, 10.0, 1e3]))
+    tied = ties(
+        [Graph(scipy.sparse.csr_array(S), S.sum(axis=1)) for S in graphs],
+        qualities,
+        qualities,
+        betas,
+        thetas,
+        xi,
+        clusters,
+    )
+    U = rng.random((views, rows, clusters))
+    return Views(U, graphs, qualities, betas, thetas, xi, tied, rng)
+
+
+@given(case=several_views())
+def test_the_consensus_is_best(case: Views) -> None:
+    best = consensus_step(case.U, case.tied)
     for size in (1e-3, 1.0):
         for _ in range(5):
-            other = best + size * rng.normal(size=best.shape)
-            assert objective(best) < objective(other)
+            other = best + size * case.rng.normal(size=best.shape)
+            assert case.apart(best) < case.apart(other)
+
+
+@given(case=several_views())
+def test_the_terms_of_the_indicators_are_those_of_the_objective(case: Views) -> None:
+    consensus = consensus_step(case.U, case.tied)
+    expected = case.apart(consensus)
+    for U, S, theta in zip(case.U, case.graphs, case.thetas, strict=True):
+        laplacian = np.diag(S.sum(axis=1)) - S
+        expected += theta * float(np.trace(U.T @ laplacian @ U))
+        expected += case.xi * float(((U.T @ U - np.eye(U.shape[1])) ** 2).sum())
+    terms = indicator_terms(case.U, pulled(case.U, case.tied), consensus, case.tied)
+    scale = float(np.vdot(case.U, case.U * (case.tied.still + 2 * case.xi)))
+    assert terms == pytest.approx(expected, rel=1e-9, abs=1e-9 * scale)
 
 
 @given(
@@ -209,7 +270,7 @@ def test_the_view_weights_are_best_on_the_simplex(
     seed: int, losses: list[float], lam: float
 ) -> None:
     loss = np.array(losses)
-    best = alpha_step(loss, lam)
+    best = np.array(alpha_step(losses, lam))
     assert best.sum() == pytest.approx(1.0)
     assert (best > 0).all()
     objective = best**lam @ loss
@@ -222,12 +283,12 @@ def test_the_view_weights_are_best_on_the_simplex(
 
 @given(losses=st.lists(st.floats(1e-3, 1e3), min_size=2, max_size=5))
 def test_a_large_lambda_makes_the_views_equal(losses: list[float]) -> None:
-    np.testing.assert_allclose(alpha_step(np.array(losses), 1e9), 1 / len(losses), rtol=1e-6)
+    np.testing.assert_allclose(alpha_step(losses, 1e9), 1 / len(losses), rtol=1e-6)
 
 
 @given(losses=st.lists(st.floats(0, 1e300), min_size=1, max_size=5), lam=st.floats(1.001, 1e6))
 def test_no_loss_takes_a_view_off_the_simplex(losses: list[float], lam: float) -> None:
-    alpha = alpha_step(np.array(losses), lam)
+    alpha = np.array(alpha_step(losses, lam))
     assert (alpha > 0).all()
     assert alpha.sum() == pytest.approx(1.0)
     assert alpha[int(np.argmin(losses))] == alpha.max()
@@ -245,10 +306,11 @@ def test_an_entry_of_V_that_is_zero_stays_zero_whatever_comes_later(dtype: Any) 
 
 
 def test_an_entry_of_U_that_is_zero_stays_zero() -> None:
-    U = np.array([[0.0, 1.0], [1.0, 0.0]])
+    U = np.array([[[0.0, 1.0], [1.0, 0.0]]])
     graph = Graph(scipy.sparse.csr_array(1e6 * (1 - np.eye(2))), np.full(2, 1e6))
     ones = np.ones(2)
-    weight = Coefficients(a=1.0, beta=1.0, theta=1.0, xi=0.0)
-    new = u_step(U, np.full((2, 2), 1e9), np.eye(2), np.ones((2, 2)), ones, ones, graph, weight)
+    tied = ties([graph], [ones], [ones], [1.0], [1.0], 0.0, 2)
+    driving = np.full((1, 2, 2), 1e9)
+    new = u_step(U, driving, pulled(U, tied), np.eye(2)[None], tied)
     assert np.isfinite(new).all()
     np.testing.assert_array_equal(new[U == 0], 0.0)

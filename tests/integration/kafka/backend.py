@@ -13,7 +13,6 @@ from stream_fs.pipeline.ports import Partition
 from tests.contracts.backend import Published
 from tests.integration.topics import PATIENCE_SECONDS, Topics
 
-
 _BRISK = {"heartbeat.interval.ms": 500, "session.timeout.ms": 6000}
 """So that the members of a group learn of each other sooner."""
 
@@ -24,7 +23,9 @@ class KafkaBackend:
     def __init__(self, topics: Topics, rebalance: Rebalance = Rebalance.COOPERATIVE) -> None:
         self.topics = topics
         self._rebalance = rebalance
-        self._producer = Producer({"bootstrap.servers": topics.bootstrap, "linger.ms": 0})
+        self._producer = Producer(
+            {"bootstrap.servers": topics.bootstrap, "linger.ms": 0, "log_level": 0}
+        )
         self._states: dict[str, str] = {}
         self._groups: dict[str, str] = {}
 
@@ -36,12 +37,16 @@ class KafkaBackend:
     def state_topic(self, topic: str) -> str:
         return self._states[topic]
 
-    def settings(self, group: str = "group", **properties: Property) -> ClientSettings:
+    def settings(
+        self, group: str = "group", properties: Mapping[str, Property] | None = None
+    ) -> ClientSettings:
         name = self._groups.setdefault(group, self.topics.unique(group))
-        if self._rebalance is not Rebalance.CONSUMER:
-            properties = {**_BRISK, **properties}
+        brisk = {} if self._rebalance is Rebalance.CONSUMER else _BRISK
         return ClientSettings(
-            self.topics.bootstrap, name, rebalance=self._rebalance, properties=properties
+            self.topics.bootstrap,
+            name,
+            rebalance=self._rebalance,
+            properties={**brisk, **(properties or {})},
         )
 
     def transport(self, group: str = "group") -> KafkaTransport:
@@ -75,6 +80,15 @@ class KafkaBackend:
         place = TopicPartition(partition.topic, partition.number, offset)
         for deleted in self.topics.admin.delete_records([place]).values():
             deleted.result(PATIENCE_SECONDS)
+
+    def end_of(self, partition: Partition) -> int:
+        """The end of any partition, open transactions included."""
+        transport = KafkaTransport(self.settings(), lambda topic: topic)
+        log = transport.state_log(partition)
+        try:
+            return log.end()
+        finally:
+            log.close()
 
     def published(self, topic: str, partition: int = 0) -> list[Published]:
         return list(self.committed(topic, partition).values())

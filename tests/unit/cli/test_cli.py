@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from importlib.metadata import version
@@ -303,3 +304,42 @@ def test_a_broker_that_cannot_be_reached_ends_with_4(
     monkeypatch.setattr(topics, "Topics", unreachable)
     assert main(["topics", "check", "--config", config]) == ExitCode.BROKER
     assert "bootstrap.servers=localhost:9092" in capsys.readouterr().err
+
+
+# --- as a process ---------------------------------------------------------------------------------
+
+CHATTY = """
+import logging, sys
+from stream_fs.cli import topics
+from stream_fs.cli.main import main
+from stream_fs.errors import FatalError
+
+def unreachable(_):
+    logging.getLogger("stream_fs.kafka").warning("FAIL: connect")
+    raise FatalError("no answer")
+
+topics.Topics = unreachable
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_what_the_client_logs_does_not_drown_the_message(config: str) -> None:
+    """In a process of its own: pytest listens to every logger, and so changes what is written."""
+    ended = subprocess.run(
+        [sys.executable, "-c", CHATTY, "topics", "check", "--config", config],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ended.returncode, ended.stdout) == (ExitCode.BROKER, "")
+    assert ended.stderr == "stream-fs: no answer\n"
+
+
+def test_the_package_can_be_run() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-m", "stream_fs.cli", "version"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert ended.stdout == f"stream-fs {version('stream-fs')}\n"

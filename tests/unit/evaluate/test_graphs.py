@@ -46,12 +46,10 @@ def test_cosine_graph_averages_both_directions() -> None:
     assert graph.tolist() == [[0, 1, 0], [1, 0, 0.5], [0, 0.5, 0]]
 
 
-def test_cosine_graph_leaves_zero_and_orthogonal_rows_alone() -> None:
-    unit = np.array([[1.0, 0, 0], [1.0, 0, 0], [0, 1.0, 0], [0, 0, 0]])
-    graph = cosine_graph(unit, 3).toarray()
-    assert graph[0, 1] == 1
-    assert graph[2:].sum() == 0
-    assert cosine_graph(np.zeros((2, 3)), 1).nnz == 0
+def test_cosine_graph_joins_zero_rows_with_each_other() -> None:
+    unit = np.array([[1.0, 0], [0.8, 0.6], [0, 0], [0, 0]])
+    graph = cosine_graph(unit, 1).toarray()
+    assert graph.tolist() == [[0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 0, 1], [0, 0, 1, 0]]
 
 
 def test_heat_graph_weights() -> None:

@@ -136,7 +136,7 @@ class Life:
 
 
 def published(made: MemoryBroker, topic: str = RANKINGS) -> list[tuple[Any, ...]]:
-    """All that a subscriber can see of a topic, but for the offsets, which aborted records shift."""
+    """All that a subscriber sees of a topic, but for the offsets: aborted records shift those."""
     return [(m.key, m.value, m.headers) for m in made.committed(topic)]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 
 import pytest
@@ -28,7 +29,7 @@ def test_an_undisturbed_run_is_complete() -> None:
     with undisturbed(VALUES) as made:
         rankings = [json.loads(value) for _, value, _ in published(made)]
         assert [r["sequence"] for r in rankings] == list(range(1, 10))
-        for before, after in zip(rankings, rankings[1:], strict=False):
+        for before, after in itertools.pairwise(rankings):
             assert before["offsets"]["next"] == after["offsets"]["from"]
         assert sum(r["records"]["dead_letters"] for r in rankings) == len(published(made, LETTERS))
         assert len(published(made, LETTERS)) > 5

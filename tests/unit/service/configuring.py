@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+import pytest
+
+from stream_fs.errors import InvalidConfiguration
 from stream_fs.service.configuration import Configuration, load
 
 LEAST = """
@@ -44,3 +47,15 @@ def with_lines(section: str, *lines: str) -> str:
     header = f"[{section}]\n"
     more = header + "\n".join(lines) + "\n"
     return LEAST.replace(header, more) if header in LEAST else LEAST + more
+
+
+def problems(
+    folder: Path,
+    text: str = LEAST,
+    environ: Mapping[str, str] | None = None,
+    flags: Iterable[str] = (),
+) -> list[str]:
+    """What is wrong with it, line by line."""
+    with pytest.raises(InvalidConfiguration) as caught:
+        loaded(folder, text, environ, flags)
+    return list(caught.value.problems)

@@ -5,19 +5,14 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
-
-from stream_fs.errors import InvalidConfiguration
 from stream_fs.service.configuration.sizes import ranking_bytes, ranking_problem
-from tests.unit.service.configuring import LEAST, loaded
+from tests.unit.service.configuring import LEAST, loaded, problems
 
 WIDE = LEAST.replace("dimension = 6", "dimension = 30000")
 
 
 def told(folder: Path, text: str) -> str:
-    with pytest.raises(InvalidConfiguration) as caught:
-        loaded(folder, text)
-    (problem,) = caught.value.problems
+    (problem,) = problems(folder, text)
     return problem
 
 

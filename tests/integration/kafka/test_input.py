@@ -1,0 +1,156 @@
+"""The input beyond its contract: members that are too slow, and topics that are not there."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
+from confluent_kafka.cimpl import NewTopic
+
+from stream_fs.errors import FatalError, OffsetGone
+from stream_fs.kafka import Rebalance
+from stream_fs.kafka import consumer as module
+from stream_fs.kafka.clients import input_consumer
+from stream_fs.kafka.consumer import KafkaInput
+from stream_fs.kafka.settings import Property
+from stream_fs.pipeline.ports import Partition
+from tests.contracts.waiting import Member, until
+from tests.integration.kafka.backend import KafkaBackend
+from tests.integration.topics import PATIENCE_SECONDS, Topics
+
+
+@pytest.mark.parametrize("rebalance", Rebalance)
+def test_a_member_that_does_not_poll_loses_its_partitions_and_gets_them_back(
+    topics: Topics, rebalance: Rebalance, caplog: pytest.LogCaptureFixture
+) -> None:
+    backend = KafkaBackend(topics, rebalance)
+    partition = Partition(backend.topic(), 0)
+    for number in range(3):
+        backend.produce(partition, b"%d" % number)
+    short: dict[str, Property] = {"max.poll.interval.ms": 1000}
+    if rebalance is not Rebalance.CONSUMER:
+        short["session.timeout.ms"] = 1000
+    settings = backend.settings(properties=short)
+    member = Member()
+    source = KafkaInput(settings, [partition.topic], member)
+    member.holds(source, {partition})
+    source.resume(partition, 1)
+    member.receives(source, partition, 2)
+
+    def alone() -> bool:
+        (answer,) = topics.admin.describe_consumer_groups([settings.group]).values()
+        return not answer.result(PATIENCE_SECONDS).members
+
+    until(alone, "the group throws the member out")
+    member.polls(source, lambda: "lost" in dict(member.events), "the loss")
+    member.holds(source, {partition})
+    assert [event for event, _ in member.events] == ["assigned", "lost", "assigned"]
+    assert "max.poll.interval.ms" in caplog.text
+    member.messages.clear()
+    backend.produce(partition, b"new")
+    assert source.poll(0.2) == {}  # silent, as every partition that has just been assigned
+    source.resume(partition, 2)
+    member.receives(source, partition, 2)
+    assert member.offsets(partition) == [2, 3]
+    source.close()
+
+
+@pytest.mark.parametrize("place", [0, 4, 11])
+def test_an_offset_out_of_the_log_is_refused_also_right_after_the_assignment(
+    backend: KafkaBackend, place: int
+) -> None:
+    partition = Partition(backend.topic(), 0)
+    for number in range(10):
+        backend.produce(partition, b"%d" % number)
+    backend.delete_below(partition, 5)
+
+    class Eager(Member):
+        def assigned(self, partitions: Sequence[Partition]) -> None:
+            super().assigned(partitions)
+            source.resume(partition, place)
+
+    member = Eager()
+    source: KafkaInput = backend.transport().input([partition.topic], member)
+    with pytest.raises(OffsetGone, match=rf"{partition}: offset {place} .*checkpoint reset"):
+        member.receives(source, partition, 1)
+    source.close()
+
+
+def test_a_topic_that_comes_later(backend: KafkaBackend, caplog: pytest.LogCaptureFixture) -> None:
+    topic = backend.topics.unique("later")
+    settings = backend.settings(properties={"topic.metadata.refresh.interval.ms": 200})
+    member = Member()
+    source = KafkaInput(settings, [topic], member)
+    member.polls(source, lambda: topic in caplog.text, "the missing topic")
+    backend.topics.admin.create_topics([NewTopic(topic, 1)])[topic].result(PATIENCE_SECONDS)
+    member.holds(source, {Partition(topic, 0)})
+    source.close()
+    backend.topics.admin.delete_topics([topic])[topic].result(PATIENCE_SECONDS)
+
+
+def test_what_the_group_cannot_be_told_is_logged(
+    backend: KafkaBackend, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    partition = Partition(backend.topic(), 0)
+    member = Member()
+    source = backend.transport().input([partition.topic], member)
+    member.holds(source, {partition})
+    missing = Partition(backend.topics.unique("missing"), 3)
+    source.advise({missing: 7})
+    told = f"the group does not know of {missing} 7"
+    member.polls(source, lambda: told in caplog.text, "the failure")
+    source.close()
+
+
+def test_resuming_waits_until_the_client_can(
+    backend: KafkaBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    partition = Partition(backend.topic(), 0)
+    backend.produce(partition, b"0")
+    backend.produce(partition, b"1")
+    refusals = 3
+
+    class Reluctant:
+        """A client that is not ready to seek at first."""
+
+        def __init__(self, *arguments: object) -> None:
+            self._consumer = input_consumer(*arguments)  # type: ignore[arg-type]  # passed through
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(self._consumer, name)
+
+        def seek(self, place: TopicPartition) -> None:
+            nonlocal refusals
+            if refusals:
+                refusals -= 1
+                raise KafkaException(KafkaError(KafkaError._STATE))
+            self._consumer.seek(place)
+
+    monkeypatch.setattr(module, "input_consumer", Reluctant)
+    member = Member()
+    source = backend.transport().input([partition.topic], member)
+    member.holds(source, {partition})
+    source.resume(partition, 1)
+    member.receives(source, partition, 1)
+    assert refusals == 0
+    assert member.offsets(partition) == [1]
+    source.close()
+
+
+def test_the_end_of_a_partition_that_was_never_read_is_not_known(backend: KafkaBackend) -> None:
+    source = backend.transport().input([backend.topic()], Member())
+    assert source.known_end(Partition(backend.topics.unique("nowhere"), 3)) is None
+    source.close()
+
+
+def test_a_partition_that_is_not_ours_cannot_be_resumed(backend: KafkaBackend) -> None:
+    partition = Partition(backend.topic(), 0)
+    member = Member()
+    source = backend.transport().input([partition.topic], member)
+    member.holds(source, {partition})
+    with pytest.raises(FatalError, match="resuming nowhere/0 at 0"):
+        source.resume(Partition("nowhere", 0), 0)
+    source.close()

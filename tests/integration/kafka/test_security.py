@@ -1,0 +1,81 @@
+"""Who may not come in, or may not do what is needed, is told what to change."""
+
+from __future__ import annotations
+
+import pytest
+
+from stream_fs.broker import Broker
+from stream_fs.errors import FatalError
+from stream_fs.kafka import ClientSettings, KafkaTransport, Topics, state_plan
+from stream_fs.pipeline.ports import Partition
+from tests.contracts.waiting import Member, until
+from tests.integration.kafka.backend import KafkaBackend
+from tests.integration.kafka.conftest import PASSWORD, SASL
+
+
+def alice(broker: Broker, password: str = PASSWORD) -> ClientSettings:
+    return ClientSettings(
+        broker.address(SASL),
+        "group",
+        patience=5.0,
+        properties={
+            "security.protocol": SASL,
+            "sasl.mechanism": "PLAIN",
+            "sasl.username": "alice",
+            "sasl.password": password,
+        },
+    )
+
+
+def test_a_wrong_password_is_named_and_not_shown(own_broker: Broker) -> None:
+    settings = alice(own_broker, "wrong-horse")
+    with pytest.raises(FatalError, match=r"Authentication failed.*sasl\.password") as caught:
+        Topics(settings).check([state_plan("state", 1)])
+    assert "wrong-horse" not in str(caught.value)
+
+
+def test_a_wrong_password_is_known_to_who_waits(own_broker: Broker) -> None:
+    outbox = KafkaTransport(alice(own_broker, "wrong-horse"), str).outbox(Partition("topic", 0))
+    until(lambda: outbox.take_over() or outbox.trouble.reason is not None, "it is told")
+    assert "sasl.password" in str(outbox.trouble.reason)
+    outbox.close()
+
+
+def test_the_wrong_protocol_is_named(own_broker: Broker) -> None:
+    settings = ClientSettings(
+        own_broker.bootstrap, "group", patience=2.0, properties={"security.protocol": "SSL"}
+    )
+    with pytest.raises(FatalError, match=r"security\.protocol"):
+        Topics(settings).check([state_plan("state", 1)])
+
+
+def test_a_topic_without_rights(own_broker: Broker, own_backend: KafkaBackend) -> None:
+    name = own_backend.topic()
+    with pytest.raises(FatalError, match=rf"topic {name}.*right to read and write the topic"):
+        Topics(alice(own_broker)).check([state_plan(name, 1)])
+
+
+def test_a_transactional_id_without_rights(own_broker: Broker, own_backend: KafkaBackend) -> None:
+    transport = KafkaTransport(alice(own_broker), own_backend.state_topic)
+    outbox = transport.outbox(Partition(own_backend.topic(), 0))
+    with pytest.raises(FatalError, match=r"taking over group/.*right to write transactional ids"):
+        until(outbox.take_over, "it is told")
+    outbox.close()
+
+
+def test_a_group_without_rights(own_broker: Broker, own_backend: KafkaBackend) -> None:
+    transport = KafkaTransport(alice(own_broker), own_backend.state_topic)
+    member = Member()
+    topic = own_backend.topic()
+    source = transport.input([topic], member)
+    with pytest.raises(FatalError, match="right to read"):
+        member.holds(source, {Partition(topic, 0)})
+    source.close()
+
+
+def test_a_state_without_rights(own_broker: Broker, own_backend: KafkaBackend) -> None:
+    partition = Partition(own_backend.topic(), 0)
+    log = KafkaTransport(alice(own_broker), own_backend.state_topic).state_log(partition)
+    with pytest.raises(FatalError, match="right to read and write the topic"):
+        log.end()
+    log.close()

@@ -1,0 +1,80 @@
+"""Topics are made as planned, and what is wrong with them is told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from stream_fs.errors import FatalError
+from stream_fs.kafka import (
+    ClientSettings,
+    TopicPlan,
+    dead_letters_plan,
+    input_plan,
+    rankings_plan,
+    state_plan,
+)
+from stream_fs.kafka import Topics as Plans
+from tests.contracts.waiting import until
+from tests.integration.kafka.backend import KafkaBackend
+from tests.integration.topics import PATIENCE_SECONDS
+
+
+@pytest.fixture
+def plans(backend: KafkaBackend) -> Iterator[list[TopicPlan]]:
+    unique = backend.topics.unique
+    plans = [
+        input_plan(unique("input"), 3, 2_000_000),
+        rankings_plan(unique("rankings"), 1, 1_500_000),
+        state_plan(unique("state"), 3),
+        dead_letters_plan(unique("dead"), 1, 2_000_000),
+    ]
+    yield plans
+    existing = Plans(backend.settings()).partitions([plan.name for plan in plans])
+    if existing:
+        for deleted in backend.topics.admin.delete_topics(list(existing)).values():
+            deleted.result(PATIENCE_SECONDS)
+
+
+def test_planned_topics_are_made_and_have_no_problems(
+    backend: KafkaBackend, plans: list[TopicPlan]
+) -> None:
+    topics = Plans(backend.settings())
+    names = [plan.name for plan in plans]
+    problems = topics.check(plans)
+    assert [problem.split()[1] for problem in problems] == names
+    assert all("stream-fs topics create" in problem for problem in problems)
+    assert topics.create(plans) == names
+    until(lambda: len(topics.partitions(names)) == 4, "the topics appear")
+    assert topics.partitions(names) == dict(zip(names, (3, 1, 3, 1), strict=True))
+    assert topics.check(plans) == []
+    assert topics.create(plans) == []
+    for plan in plans:
+        assert plan.config.items() <= topics.config(plan.name).items()
+
+
+def test_topics_that_are_not_as_planned(backend: KafkaBackend) -> None:
+    name = backend.topics.create("state", partitions=2, config={"cleanup.policy": "delete"})
+    partitions, policy = Plans(backend.settings()).check([state_plan(name, 3)])
+    assert f"topic {name} has 2 partitions, and needs 3" in partitions
+    assert f"topic {name} has cleanup.policy=delete, and needs compact" in policy
+
+
+def test_more_replicas_than_brokers(backend: KafkaBackend, plans: list[TopicPlan]) -> None:
+    plan = state_plan(plans[0].name, 1, replication=3)
+    with pytest.raises(FatalError, match="lower the replication factor"):
+        Plans(backend.settings()).create([plan])
+
+
+def test_the_configuration_of_a_topic_that_is_not_there(backend: KafkaBackend) -> None:
+    with pytest.raises(FatalError, match="stream-fs topics create"):
+        Plans(backend.settings()).config(backend.topics.unique("missing"))
+
+
+@pytest.mark.parametrize("bootstrap", ["127.0.0.1:1", "nowhere.invalid:9092"])
+def test_a_wrong_address_is_named_with_the_reason(bootstrap: str) -> None:
+    topics = Plans(ClientSettings(bootstrap, "group", patience=2.0))
+    with pytest.raises(FatalError, match=rf"bootstrap\.servers={bootstrap}") as caught:
+        topics.check([state_plan("state", 1)])
+    assert "check bootstrap.servers" in str(caught.value)

@@ -1,0 +1,159 @@
+"""What the client library says, in the words of our error tree."""
+
+from __future__ import annotations
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+
+from stream_fs.errors import (
+    AbortableError,
+    FatalError,
+    FencedError,
+    RetriableError,
+    TransportError,
+)
+from stream_fs.kafka.errors import Trouble, classified, translated
+
+
+def error(
+    code: int, *, fatal: bool = False, retriable: bool = False, abort: bool = False
+) -> KafkaError:
+    return KafkaError(code, "said so", fatal, retriable, abort)
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        (error(KafkaError._FENCED, fatal=True), FencedError),
+        (error(KafkaError.PRODUCER_FENCED), FencedError),
+        (error(KafkaError.INVALID_PRODUCER_EPOCH, abort=True), FencedError),
+        (error(KafkaError.INVALID_TXN_STATE, fatal=True), FencedError),
+        (error(KafkaError.INVALID_PRODUCER_ID_MAPPING), FencedError),
+        (error(KafkaError._TIMED_OUT, retriable=True), RetriableError),
+        (error(KafkaError._TIMED_OUT), RetriableError),
+        (error(KafkaError._TRANSPORT), RetriableError),
+        (error(KafkaError._ALL_BROKERS_DOWN), RetriableError),
+        (error(KafkaError.NOT_COORDINATOR, retriable=True), RetriableError),
+        (error(KafkaError.UNKNOWN_PRODUCER_ID, abort=True), AbortableError),
+        (error(KafkaError._TIMED_OUT, retriable=True, abort=True), AbortableError),
+        (error(KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER, fatal=True), FatalError),
+        (error(KafkaError._STATE), FatalError),
+        # An abort would not help, and neither would another try.
+        (error(KafkaError.TOPIC_AUTHORIZATION_FAILED, abort=True), FatalError),
+        (error(KafkaError.MSG_SIZE_TOO_LARGE, abort=True), FatalError),
+        (error(KafkaError._UNKNOWN_TOPIC, abort=True), FatalError),
+    ],
+)
+def test_the_class_says_what_can_be_done(said: KafkaError, expected: type[TransportError]) -> None:
+    found = classified(said, "committing")
+    assert type(found) is expected
+    assert str(found).startswith(f"committing: said so [{said.name()}]")
+
+
+@pytest.mark.parametrize(
+    ("code", "setting"),
+    [
+        (KafkaError._AUTHENTICATION, "sasl.password"),
+        (KafkaError.SASL_AUTHENTICATION_FAILED, "sasl.mechanism"),
+        (KafkaError._SSL, "ssl.ca.location"),
+        (KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "transactional ids"),
+        (KafkaError.GROUP_AUTHORIZATION_FAILED, "consumer group"),
+        (KafkaError.INVALID_TRANSACTION_TIMEOUT, "transaction.max.timeout.ms"),
+        (KafkaError.MSG_SIZE_TOO_LARGE, "max.message.bytes"),
+        (KafkaError._UNKNOWN_TOPIC, "stream-fs topics create"),
+    ],
+)
+def test_a_fatal_error_names_what_to_change(code: int, setting: str) -> None:
+    found = classified(error(code), "sending")
+    assert isinstance(found, FatalError)
+    assert setting in str(found)
+
+
+def test_a_topic_that_is_not_there_yet_may_come() -> None:
+    found = classified(error(KafkaError.UNKNOWN_TOPIC_OR_PART), "asking")
+    assert isinstance(found, RetriableError)
+    assert "stream-fs topics create" in str(found)
+
+
+def test_a_delivery_error_voids_the_transaction_unless_it_is_worse() -> None:
+    timed_out = error(KafkaError._MSG_TIMED_OUT)
+    assert isinstance(classified(timed_out, "sending", otherwise=AbortableError), AbortableError)
+    fenced = error(KafkaError.INVALID_PRODUCER_EPOCH)
+    assert isinstance(classified(fenced, "sending", otherwise=AbortableError), FencedError)
+    denied = error(KafkaError.TOPIC_AUTHORIZATION_FAILED)
+    assert isinstance(classified(denied, "sending", otherwise=AbortableError), FatalError)
+
+
+def said(code: int, text: str) -> KafkaError:
+    return KafkaError(code, text)
+
+
+def test_the_reason_of_a_refused_connection_is_shown() -> None:
+    trouble = Trouble()
+    trouble.note(said(KafkaError._AUTHENTICATION, "wrong credentials"))
+    found = classified(error(KafkaError._TIMED_OUT), "committing", trouble)
+    assert isinstance(found, RetriableError)
+    assert "wrong credentials" in str(found)
+    assert "sasl.password" in str(found)
+
+
+@pytest.mark.parametrize("code", [KafkaError._TRANSPORT, KafkaError._RESOLVE])
+def test_when_all_brokers_are_down_the_last_attempt_tells_why(code: int) -> None:
+    trouble = Trouble()
+    trouble.note(said(code, "connection refused"))
+    assert trouble.reason is None  # it may be one of several
+    trouble.note(said(KafkaError._ALL_BROKERS_DOWN, "1/1 brokers are down"))
+    assert trouble.reason == "connection refused (check bootstrap.servers and security.protocol)"
+    trouble.note(said(code, "no route"))
+    assert trouble.reason == "no route (check bootstrap.servers and security.protocol)"
+
+
+def test_brokers_that_are_down_without_a_word() -> None:
+    trouble = Trouble()
+    trouble.note(said(KafkaError._ALL_BROKERS_DOWN, "1/1 brokers are down"))
+    assert trouble.reason is not None
+    assert trouble.reason.startswith("1/1 brokers are down")
+
+
+def test_a_refusal_tells_more_than_what_follows_it() -> None:
+    trouble = Trouble()
+    trouble.note(said(KafkaError._ALL_BROKERS_DOWN, "1/1 brokers are down"))
+    trouble.note(said(KafkaError._SSL, "certificate verify failed"))
+    trouble.note(said(KafkaError._TRANSPORT, "disconnected"))
+    trouble.note(said(KafkaError._ALL_BROKERS_DOWN, "1/1 brokers are down"))
+    assert trouble.reason is not None
+    assert trouble.reason.startswith("certificate verify failed")
+    assert "ssl.ca.location" in trouble.reason
+
+
+def test_trouble_is_over_when_a_broker_answers() -> None:
+    trouble = Trouble()
+    trouble.note(said(KafkaError._SSL, "certificate verify failed"))
+    trouble.clear()
+    assert trouble.reason is None
+    trouble.note(said(KafkaError._ALL_BROKERS_DOWN, "1/1 brokers are down"))
+    assert trouble.reason is not None
+    assert trouble.reason.startswith("1/1 brokers are down")
+
+
+def test_errors_are_translated() -> None:
+    with pytest.raises(FencedError) as caught, translated("committing"):
+        raise KafkaException(error(KafkaError._FENCED, fatal=True))
+    assert isinstance(caught.value.__cause__, KafkaException)
+
+
+def test_an_error_that_met_a_callback_is_translated_too() -> None:
+    first = KafkaException(error(KafkaError._FENCED, fatal=True))
+    with pytest.raises(FencedError), translated("flushing"):
+        raise SystemError("returned a result with an exception set") from first
+
+
+def test_an_error_of_the_library_itself_is_fatal() -> None:
+    failed = pytest.raises(FatalError, match="flushing: the client failed: returned NULL")
+    with failed, translated("flushing"):
+        raise SystemError("returned NULL without setting an exception")
+
+
+def test_other_errors_pass() -> None:
+    with pytest.raises(ZeroDivisionError), translated("polling"):
+        raise ZeroDivisionError

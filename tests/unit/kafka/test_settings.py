@@ -1,0 +1,144 @@
+"""The properties that the clients get."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from stream_fs.errors import InvalidParameter
+from stream_fs.kafka import ClientSettings, KafkaTransport, Rebalance
+from stream_fs.kafka.clients import state_consumer, transactional_producer
+from stream_fs.kafka.errors import Trouble
+
+
+def settings(**more: Any) -> ClientSettings:
+    return ClientSettings("broker:9092", "group", **more)
+
+
+def test_nothing_is_committed_or_skipped_behind_our_back() -> None:
+    for properties in (settings().consumer(), settings().state_reader()):
+        assert properties["enable.auto.commit"] is False
+        assert properties["enable.auto.offset.store"] is False
+        assert properties["auto.offset.reset"] == "error"
+        assert properties["allow.auto.create.topics"] is False
+
+
+@pytest.mark.parametrize(
+    ("rebalance", "expected"),
+    [
+        (Rebalance.EAGER, {"partition.assignment.strategy": "range"}),
+        (Rebalance.COOPERATIVE, {"partition.assignment.strategy": "cooperative-sticky"}),
+        (Rebalance.CONSUMER, {"group.protocol": "consumer"}),
+    ],
+)
+def test_the_rebalance_protocol(rebalance: Rebalance, expected: dict[str, str]) -> None:
+    properties = settings(rebalance=rebalance).consumer()
+    names = {"partition.assignment.strategy", "group.protocol"}
+    assert {name: properties[name] for name in names & properties.keys()} == expected
+
+
+def test_the_state_is_read_committed_whatever_the_input_is() -> None:
+    chosen = settings(properties={"isolation.level": "read_uncommitted"})
+    assert chosen.consumer()["isolation.level"] == "read_uncommitted"
+    assert chosen.state_reader()["isolation.level"] == "read_committed"
+
+
+def test_the_state_reader_does_not_take_part_in_the_group() -> None:
+    properties = settings(rebalance=Rebalance.CONSUMER).state_reader()
+    assert "group.protocol" not in properties
+
+
+def test_the_producer_is_transactional() -> None:
+    properties = settings(transaction_timeout=12.5, largest_message=2_000_000).producer("g/t/0")
+    assert properties["transactional.id"] == "g/t/0"
+    assert properties["transaction.timeout.ms"] == 12_500
+    assert properties["message.max.bytes"] == 2_065_536
+
+
+def test_the_users_properties_go_over_the_measured_ones() -> None:
+    chosen = settings(properties={"fetch.queue.backoff.ms": 50, "retry.backoff.ms": 20})
+    assert settings().consumer()["fetch.queue.backoff.ms"] == 10
+    assert chosen.consumer()["fetch.queue.backoff.ms"] == 50
+    assert settings().producer("id")["retry.backoff.ms"] == 10
+    assert chosen.producer("id")["retry.backoff.ms"] == 20
+
+
+def test_a_client_gets_only_properties_that_it_reads() -> None:
+    shared = {"security.protocol": "SSL", "ssl.ca.location": "/ca.pem"}
+    reading = {"fetch.min.bytes": 1, "max.poll.interval.ms": 1000, "session.timeout.ms": 1000}
+    writing = {"compression.type": "zstd", "linger.ms": 5, "batch.size": 1000}
+    chosen = settings(properties={**shared, **reading, **writing})
+    given = {**shared, **reading, **writing}.items()
+    assert chosen.consumer().items() & given == (shared | reading).items()
+    assert chosen.state_reader().items() & given == (shared | reading).items()
+    assert chosen.producer("id").items() & given == (shared | writing).items()
+    assert chosen.admin().items() & given == shared.items()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "acks",
+        "auto.offset.reset",
+        "bootstrap.servers",
+        "enable.auto.commit",
+        "enable.idempotence",
+        "group.id",
+        "group.protocol",
+        "message.max.bytes",
+        "partition.assignment.strategy",
+        "transaction.timeout.ms",
+        "transactional.id",
+    ],
+)
+def test_what_correctness_rests_on_cannot_be_set(name: str) -> None:
+    with pytest.raises(InvalidParameter, match=rf"^{name} cannot be set: \w+"):
+        settings(properties={name: "anything"})
+
+
+@pytest.mark.parametrize("name", ["session.timeout.ms", "heartbeat.interval.ms"])
+def test_what_the_broker_decides_cannot_be_set_with_kip_848(name: str) -> None:
+    settings(properties={name: 6000})
+    with pytest.raises(InvalidParameter, match=f"^{name} cannot be set .*group.consumer.{name}"):
+        settings(properties={name: 6000}, rebalance=Rebalance.CONSUMER)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "named"),
+    [
+        ({"bootstrap": " "}, "bootstrap"),
+        ({"group": ""}, "group"),
+        ({"patience": 0}, "patience"),
+        ({"transaction_timeout": -1.0}, "transaction_timeout"),
+        ({"largest_message": 0}, "largest_message"),
+        ({"properties": {"client.rack": ["a"]}}, "client.rack"),
+    ],
+)
+def test_what_cannot_work_is_refused_by_name(wrong: dict[str, Any], named: str) -> None:
+    with pytest.raises(InvalidParameter, match=f"^{named}: "):
+        ClientSettings(**({"bootstrap": "broker:9092", "group": "group"} | wrong))
+
+
+def test_an_unknown_property_is_named() -> None:
+    with pytest.raises(InvalidParameter, match=r"fetch\.min\.byts"):
+        state_consumer(settings(properties={"fetch.min.byts": 1}), Trouble())
+    with pytest.raises(InvalidParameter, match=r"no\.such\.property"):
+        KafkaTransport(settings(properties={"no.such.property": 1}), str)
+
+
+def test_secrets_are_not_shown() -> None:
+    properties = {"sasl.password": "hunter2", "ssl.key.password": "hunter3", "client.rack": "r1"}
+    chosen = settings(properties=properties)
+    assert "hunter" not in repr(chosen)
+    said = "hunter2 and hunter3 do not work in r1"
+    assert chosen.redacted(said) == "*** and *** do not work in r1"
+
+
+def test_secrets_are_not_shown_when_a_client_cannot_be_made() -> None:
+    # The library repeats the value that it cannot use.
+    chosen = settings(properties={"ssl.key.pem": "hunter2", "security.protocol": "SSL"})
+    with pytest.raises(InvalidParameter) as caught:
+        transactional_producer(chosen, "id", Trouble())
+    assert "hunter2" not in str(caught.value)
+    assert caught.value.__cause__ is None
