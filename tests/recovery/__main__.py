@@ -18,7 +18,15 @@ from typing import NamedTuple
 from stream_fs.broker import running_broker
 from tests.benchmarks.table import aligned
 from tests.recovery.comparison import Comparison, Published
-from tests.recovery.faults import POINTS, Point, end_randomly, kill_at, kill_randomly, stop_often
+from tests.recovery.faults import (
+    POINTS,
+    Point,
+    end_randomly,
+    kill_at,
+    kill_randomly,
+    overtake,
+    stop_often,
+)
 from tests.recovery.journey import Journey
 from tests.recovery.stage import Stage, stage
 from tests.recovery.starting import Fresh
@@ -66,6 +74,11 @@ def kill_again_and_again(journey: Journey, point: Point, times: int) -> None:
         committed = kill_at(journey, point, committed)
 
 
+def overtake_again_and_again(journey: Journey, times: int) -> None:
+    for _ in range(times):
+        overtake(journey)
+
+
 def faults(options: argparse.Namespace) -> Iterator[Fault]:
     """All of them; what chance decides follows from the seed."""
     chance = random.Random(options.seed)
@@ -77,6 +90,7 @@ def faults(options: argparse.Namespace) -> Iterator[Fault]:
     yield Fault("SIGKILL at random", options.kills, at_random)
     at_the_end = partial(end_randomly, times=few, chance=chance)
     yield Fault("SIGKILL while it ends", few, at_the_end)
+    yield Fault("SIGSTOP, overtaken, SIGCONT", few, partial(overtake_again_and_again, times=few))
     yield Fault("SIGTERM", few, partial(stop_often, times=few, chunks=STOP_CHUNKS))
 
 

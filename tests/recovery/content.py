@@ -7,6 +7,7 @@ kinds, alone and in runs, with keys and headers of their own.
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -23,6 +24,7 @@ CHUNK, FIRST_CHUNK = 20, 40
 SNAPSHOT_EVERY = 4
 """Chunks: there is a snapshot at 1, 5, 9, …"""
 
+_PAUSE_SECONDS = 0.05
 _RAMP = {name: np.arange(dimension) % 3 for name, dimension in DIMENSIONS.items()}
 _BAD = (
     b"not a record",
@@ -37,7 +39,7 @@ _BAD = (
 
 @dataclass(frozen=True)
 class Content:
-    """A filled input topic, and how many chunks it comes to."""
+    """An input topic, and how many chunks are in it when all is written."""
 
     topic: str
     chunks: int
@@ -95,7 +97,13 @@ class Source:
             self._producer.produce(topic, _BAD[kind], f"bad-{kind}", partition, headers=headers)
 
 
-def fill(bootstrap: str, topic: str, chunks: int, seed: int = 0) -> Content:
-    """Write so many chunks, and half a one that never gets full."""
-    Source(bootstrap, topic, seed=seed).write(records_for(chunks) + CHUNK // 2)
-    return Content(topic, chunks)
+def trickle(bootstrap: str, content: Content, seed: int = 0) -> None:
+    """Write all chunks, and half a one that never gets full, in pieces of all sizes."""
+    source = Source(bootstrap, content.topic, seed=seed)
+    chance = np.random.default_rng(seed)
+    left = records_for(content.chunks) + CHUNK // 2
+    while left:
+        piece = min(left, int(chance.integers(1, 4 * CHUNK)))
+        source.write(piece)
+        left -= piece
+        time.sleep(_PAUSE_SECONDS)

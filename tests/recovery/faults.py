@@ -98,6 +98,20 @@ def end_randomly(journey: Journey, times: int, chance: random.Random) -> None:
         life.kill()
 
 
+def overtake(journey: Journey) -> None:
+    """A life stands still before a commit, and goes on when another process has its place."""
+    committed = len(journey.rankings.everything())
+    late = journey.start(Moment("records sent", 3), "STOP")
+    late.until(lambda: late.standing, "standing still")
+    journey.settled(committed + 2)
+    other = journey.start()
+    journey.reach(other, committed + 5)
+    late.signal(signal.SIGCONT)
+    late.until(lambda: bool(late.log("taken over by another owner")), "being fenced")
+    late.kill()
+    other.stop()
+
+
 def stop_often(journey: Journey, times: int, chunks: int) -> None:
     """So many lives that are asked to end when each has published so many chunks.
 

@@ -155,8 +155,11 @@ class Journey:
         assert found == count, f"{found} rankings are out, where {count} should be"
 
     def complete(self) -> Published:
-        """Go on undisturbed to the end; all rankings and dead letters that there are."""
-        life = self.start()
+        """Go on undisturbed to the end; all that was published on the way."""
+        return self.finish(self.start())
+
+    def finish(self, life: Life) -> Published:
+        """Let this process go on to the end."""
         life.until_running()
         self.reach(life, self.content.chunks)
         life.stop()

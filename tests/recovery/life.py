@@ -13,7 +13,7 @@ from typing import Any, Literal
 from tests.recovery.starting import Start
 from tests.recovery.victim import Moment
 
-Signal = Literal["KILL", "TERM"]
+Signal = Literal["KILL", "TERM", "STOP"]
 PATIENCE_SECONDS = 120.0
 """When to give up; far more than anything takes, also on a busy machine."""
 
@@ -42,6 +42,12 @@ class Life:
     @property
     def ended(self) -> bool:
         return self._process.code() is not None
+
+    @property
+    def standing(self) -> bool:
+        """Whether a signal has stopped it for a while (Linux)."""
+        status = Path(f"/proc/{self.pid}/status").read_text(encoding="utf-8")
+        return "State:\tT" in status
 
     def log(self, event: str) -> list[dict[str, Any]]:
         """The lines of its log with this event."""

@@ -1,4 +1,4 @@
-"""Where journeys take place: a broker with a filled input topic, and one undisturbed journey."""
+"""Where journeys take place: a broker with an input topic, and one undisturbed journey."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from stream_fs.broker import Broker
 from tests.integration.topics import Topics
 from tests.recovery.comparison import Published
-from tests.recovery.content import Content, fill
+from tests.recovery.content import Content, trickle
 from tests.recovery.journey import Journey
 from tests.recovery.starting import Start
 
@@ -32,12 +32,18 @@ class Stage:
 
 @contextmanager
 def stage(broker: Broker, folder: Path, chunks: int, start: Start) -> Iterator[Stage]:
-    """Fill a topic, and work through it once without any disturbance."""
+    """Fill a topic, and work through it meanwhile without any disturbance.
+
+    So the undisturbed process gets it piece by piece, and the others will find all of it there.
+    """
     topics = Topics(broker.bootstrap)
     try:
-        content = fill(broker.bootstrap, topics.create("recovery"), chunks)
+        content = Content(topics.create("recovery"), chunks)
         with Journey(broker.bootstrap, content, folder, "undisturbed", start) as journey:
-            expected = journey.complete()
+            life = journey.start()
+            life.until_running()
+            trickle(broker.bootstrap, content)
+            expected = journey.finish(life)
         yield Stage(broker.bootstrap, content, folder, start, expected)
     finally:
         topics.remove()

@@ -10,7 +10,14 @@ import pytest
 
 from stream_fs.broker import Broker
 from tests.recovery.comparison import Published
-from tests.recovery.faults import POINTS, kill_at, kill_randomly, nothing_to_replay, stop_often
+from tests.recovery.faults import (
+    POINTS,
+    kill_at,
+    kill_randomly,
+    nothing_to_replay,
+    overtake,
+    stop_often,
+)
 from tests.recovery.stage import Stage, stage
 from tests.recovery.starting import Forked
 from tests.recovery.subscriber import problems
@@ -64,4 +71,11 @@ def test_an_orderly_end_leaves_nothing_to_replay_and_changes_no_byte(staged: Sta
         stop_often(journey, times=3, chunks=6)
         found = journey.complete()
         nothing_to_replay(journey.lives[-1], 18)
+    is_as_expected(found, staged)
+
+
+def test_a_process_that_wakes_up_late_publishes_nothing_more(staged: Stage) -> None:
+    with staged.journey("overtaken") as journey:
+        overtake(journey)
+        found = journey.complete()
     is_as_expected(found, staged)

@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.recovery.victim", description=__doc__)
     parser.add_argument("--config", type=Path, required=True, metavar="FILE")
     parser.add_argument("--die-at", type=Moment.parse, metavar="STEP:N")
-    parser.add_argument("--signal", choices=["KILL", "TERM"], default="KILL")
+    parser.add_argument("--signal", choices=["KILL", "TERM", "STOP"], default="KILL")
     options = parser.parse_args(arguments)
     if sys.platform.startswith("linux"):
         # Should whoever started it be killed, it goes, too.
