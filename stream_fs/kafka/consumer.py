@@ -107,9 +107,12 @@ class KafkaInput:
                 ) from exception
 
     def known_end(self, partition: Partition) -> int | None:
-        """The end as the last fetch told it."""
+        """The end as the last fetch told it; None of a partition that was not fetched."""
         where = TopicPartition(partition.topic, partition.number)
-        _, high = self._consumer.get_watermark_offsets(where, cached=True)
+        try:
+            _, high = self._consumer.get_watermark_offsets(where, cached=True)
+        except KafkaException:  # the client has never heard of it
+            return None
         return high if high >= 0 else None
 
     def complaint(self) -> str | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -50,7 +49,7 @@ def test_every_form_of_a_record_means_the_same(
     for index, message in enumerate(stream.fed[stream.only]):
         packed = encode_record(plain[index])
         assert (message.value != packed) or (format == "msgpack" and index % 3 == 2)
-        stream.fed[stream.only][index] = replace(message, value=packed)
+        stream.fed[stream.only][index] = message._replace(value=packed)
     expected, _ = undisturbed(stream, {"stream.format": "msgpack"})
     assert published == expected
 

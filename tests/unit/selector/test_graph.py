@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -75,6 +76,22 @@ def test_the_first_clusters_are_those_of_the_graph(
     np.testing.assert_allclose(np.sort(P, axis=1)[:, -1], 0.9 + 0.1 / 3)
     found = P.argmax(axis=1)
     assert len(set(zip(found, labels, strict=True))) == 3
+
+
+def test_the_best_of_several_starts_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two pairs of rows; of the clusterings that k-means might end in, one fits."""
+    ends = iter([[0, 1, 0, 1], [0, 1, 1, 1], [0, 0, 1, 1], [0, 1, 1, 0], [1, 1, 0, 1]])
+
+    def kmeans(points: Any, *_: Any, **__: Any) -> tuple[Any, Any]:
+        labels = np.array(next(ends))
+        return np.array([points[labels == k].mean(axis=0) for k in range(2)]), labels
+
+    monkeypatch.setattr(consensus, "kmeans2", kmeans)
+    pairs = np.kron(np.eye(2), 1 - np.eye(2))
+    graph = Graph(scipy.sparse.csr_array(pairs), pairs.sum(axis=1))
+    P = spectral_start([graph], 2, np.random.default_rng(0))
+    assert P.argmax(axis=1).tolist() == [0, 0, 1, 1]
+    assert next(ends, None) is None
 
 
 def test_a_graph_without_edges_can_be_clustered() -> None:

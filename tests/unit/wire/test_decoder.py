@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from stream_fs.errors import InvalidParameter
 from stream_fs.records import Reason
 from stream_fs.selector.arrays import Indices
+from stream_fs.selector.chunk import LARGEST
 from stream_fs.wire import DeclaredView, Format, Limits, RecordDecoder, decoder
 from stream_fs.wire.found import Found
 from stream_fs.wire.joined import Joined
@@ -310,9 +311,9 @@ def test_reasons_of_bytes(reason: Reason, value: bytes | None) -> None:
 def test_too_large_a_value_for_transform_none() -> None:
     views = [DeclaredView("raw", 2, "float64", "none"), DeclaredView("any", 1, "float64")]
     values = [
-        msgpack.packb({"v": 1, "views": {"raw": [1e100, 0.0], "any": [1e300]}}),
-        msgpack.packb({"v": 1, "views": {"raw": [1e101, 0.0]}}),
-        msgpack.packb({"v": 1, "views": {"raw": {"i": [1], "x": [1e101]}}}),
+        msgpack.packb({"v": 1, "views": {"raw": [LARGEST, 0.0], "any": [1e300]}}),
+        msgpack.packb({"v": 1, "views": {"raw": [10 * LARGEST, 0.0]}}),
+        msgpack.packb({"v": 1, "views": {"raw": {"i": [1], "x": [10 * LARGEST]}}}),
     ]
     batch = RecordDecoder(views).decode(values)
     assert [(bad.position, bad.reason) for bad in batch.bad] == [

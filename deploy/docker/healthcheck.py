@@ -1,0 +1,16 @@
+"""Ask /healthz of the service in the same container; the exit code tells Docker."""
+
+import http.client
+import os
+import sys
+
+port = int(os.environ["STREAM_FS_SERVICE__PORT"])
+connection = http.client.HTTPConnection("127.0.0.1", port, timeout=4)
+try:
+    connection.request("GET", "/healthz")
+    answer = connection.getresponse()
+    said = answer.read().decode(errors="replace").strip()
+except OSError as error:
+    sys.exit(f"port {port}: {error}")
+print(said)
+sys.exit(answer.status != http.client.OK)
