@@ -42,7 +42,7 @@ def test_partitions_move_without_loss(
     third = service(stream)
     together(
         [one, two],
-        lambda: "model restored" in third.said and all(len(each.held) == 1 for each in (one, two)),
+        lambda: "model restored" in third.said and all(settled(each, 1) for each in (one, two)),
         "three share the partitions",
     )
     (taken,) = set(stream.partitions) - one.held - two.held
@@ -75,5 +75,11 @@ def reached(stream: Stream, chunk: int) -> bool:
 
 def shared(stream: Stream, members: Sequence[Member]) -> bool:
     """Everybody has something, nobody has the same, and nothing is without an owner."""
-    held = [each.held for each in members]
-    return all(held) and sorted(place for each in held for place in each) == stream.partitions
+    held = [place for each in members for place in each.held]
+    return sorted(held) == stream.partitions and all(settled(each) for each in members)
+
+
+def settled(member: Member, count: int | None = None) -> bool:
+    """It has something, or so many partitions, and all of them are restored."""
+    enough = bool(member.held) if count is None else len(member.held) == count
+    return enough and member.worker.ready
