@@ -34,6 +34,10 @@ def error(
         (error(KafkaError._TRANSPORT), RetriableError),
         (error(KafkaError._ALL_BROKERS_DOWN), RetriableError),
         (error(KafkaError.NOT_COORDINATOR, retriable=True), RetriableError),
+        # An admin client does not call what a broker says after its restart retriable.
+        (error(KafkaError.FENCED_LEADER_EPOCH), RetriableError),
+        (error(KafkaError.NOT_LEADER_FOR_PARTITION), RetriableError),
+        (error(KafkaError.COORDINATOR_NOT_AVAILABLE), RetriableError),
         (error(KafkaError.UNKNOWN_PRODUCER_ID, abort=True), AbortableError),
         (error(KafkaError._TIMED_OUT, retriable=True, abort=True), AbortableError),
         (error(KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER, fatal=True), FatalError),
