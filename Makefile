@@ -8,11 +8,16 @@ PYTHON ?=
 WORKERS ?= 2
 # Where the data sets of `make quality` are.
 DATA ?= ../shared/data
-# More arguments for what test, bench-selector or quality runs.
+# SIGKILLs at random moments, what their chance follows from, and chunks of the long run of
+# `make campaign`.
+KILLS ?= 25
+SEED ?= 0
+CHUNKS ?= 2000
+# More arguments for what test, bench-selector, quality or campaign runs.
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check test bench-selector quality format lock clean
+.PHONY: help setup check test campaign bench-selector quality format lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-16s%s\n", $$1, $$2 }' Makefile
@@ -34,6 +39,10 @@ check: setup ## formatting, lint, types and layers
 
 test: check ## check, then the whole test suite
 	$(RUN) pytest -n $(WORKERS) $(ARGS)
+
+campaign: setup ## kill processes at every step and at random and compare the bytes; endurance
+	$(RUN) tests.recovery --kills $(KILLS) --seed $(SEED) $(ARGS)
+	$(RUN) tests.recovery.endurance --chunks $(CHUNKS)
 
 bench-selector: setup ## time and memory of the selector
 	$(RUN) tests.benchmarks.selector $(ARGS)

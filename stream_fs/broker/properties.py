@@ -43,8 +43,8 @@ def server_properties(
 
     ``protocols`` gives the security protocol of every client listener; ``extra`` is laid over the
     result. Internal topics are replicated to every node and written by a majority. Brokers and
-    groups start and notice losses fast, because tests wait for them: a killed broker can come back
-    only after its session has expired.
+    groups start and notice losses and timeouts fast, because tests wait for them: a killed broker
+    can come back only after its session has expired.
     """
     replicas = str(len(nodes))
     majority = str(len(nodes) // 2 + 1)
@@ -73,6 +73,7 @@ def server_properties(
         "share.coordinator.state.topic.num.partitions": "1",
         "share.coordinator.state.topic.replication.factor": replicas,
         "share.coordinator.state.topic.min.isr": majority,
+        "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
         "group.initial.rebalance.delay.ms": "0",
         "group.min.session.timeout.ms": "1000",
         "group.consumer.heartbeat.interval.ms": "500",

@@ -107,9 +107,12 @@ class KafkaInput:
                 ) from exception
 
     def known_end(self, partition: Partition) -> int | None:
-        """The end as the last fetch told it."""
+        """The end as the last fetch told it; None of a partition that was not fetched."""
         where = TopicPartition(partition.topic, partition.number)
-        _, high = self._consumer.get_watermark_offsets(where, cached=True)
+        try:
+            _, high = self._consumer.get_watermark_offsets(where, cached=True)
+        except KafkaException:  # the client has never heard of it
+            return None
         return high if high >= 0 else None
 
     def complaint(self) -> str | None:
@@ -211,8 +214,7 @@ class KafkaInput:
     ) -> None:
         """Pass an event on; what it raises waits until the client's call is over."""
         try:
-            if partitions:  # incremental protocols also report that nothing changed
-                event([Partition(p.topic, p.partition) for p in partitions])
+            event([Partition(p.topic, p.partition) for p in partitions])
         except Exception as exception:  # noqa: BLE001  # kept, and raised by `poll` or `close`
             self._raised = self._raised or exception
 

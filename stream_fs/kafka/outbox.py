@@ -78,7 +78,10 @@ class KafkaOutbox:
         return [offset for offset in deliveries.offsets if offset is not None]
 
     def commit(self) -> None:
-        """Make the transaction visible; after a `RetriableError` call it again."""
+        """Make the transaction visible; after a `RetriableError` call it again.
+
+        The broker answers when this is decided; readers see it some milliseconds later.
+        """
         self._committing = True
         with self._acting("committing"):
             self._owned().commit_transaction(self._settings.patience)
@@ -129,7 +132,7 @@ class KafkaOutbox:
             except BufferError:
                 self._owned().poll(_STEP_SECONDS)
             except KafkaException as exception:
-                error: KafkaError = exception.args[0]
+                error = self._verdict() or exception.args[0]
                 size = len(record.value or b"") + len(record.key or b"")
                 doing = f"sending {size} bytes to {record.topic} as {self._id}"
                 raise classified(error, doing, self.trouble) from exception
@@ -155,8 +158,8 @@ class KafkaOutbox:
         """What the client has against this transaction or this producer, None for nothing.
 
         It repeats it to whoever begins a transaction; otherwise, as one is open already, that
-        changes nothing. A record that was purged does not tell why, and a fatal error that met a
-        callback on its way out may be forgotten.
+        changes nothing. A record that was purged or refused does not tell why, and a fatal error
+        that met a callback on its way out may be forgotten.
         """
         try:
             self._owned().begin_transaction()

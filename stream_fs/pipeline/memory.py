@@ -344,8 +344,7 @@ class MemoryInput:
             self._positions.pop(partition, None)
         if gone:
             self._assignment.revoked(gone)
-        if new:
-            self._assignment.assigned(new)
+        self._assignment.assigned(new)
 
     def _read(self, partition: Partition, most: int) -> list[Message]:
         log, position = self._broker.log(*partition), self._positions[partition]

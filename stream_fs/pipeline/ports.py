@@ -114,7 +114,7 @@ class Assignment(Protocol):
     """
 
     def assigned(self, partitions: Sequence[Partition]) -> None:
-        """These are ours now. They stay silent until `Input.resume`."""
+        """These are ours now, possibly none. They stay silent until `Input.resume`."""
         ...
 
     def revoked(self, partitions: Sequence[Partition]) -> None:

@@ -53,6 +53,7 @@ class Task:
         self,
         partition: Partition,
         settings: StreamSettings,
+        decoder: RecordDecoder,
         transport: Transport,
         source: Input,
         around: Surroundings,
@@ -63,7 +64,7 @@ class Task:
         self._input = source
         self._around = around
         self._outbox: Outbox = transport.outbox(partition)
-        self._decoder = RecordDecoder(settings.views, settings.record_format, settings.limits)
+        self._decoder = decoder
         self._model: Model | None = None
         self._chunker: Chunker | None = None
         self._progress: Progress | None = None
@@ -159,6 +160,10 @@ class Task:
                     log, self.partition, progress, self._settings.params
                 )
                 model = model_of(restored)
+                if fallback is not None:
+                    # The next snapshot takes the place of the damaged one, not of the whole one.
+                    sound = [at for at in progress.snapshots if at.chunk <= model.state.chunk]
+                    progress = replace(progress, snapshots=tuple(sound))
         finally:
             log.close()
         self._check_input(model.next)

@@ -15,6 +15,7 @@ from stream_fs.pipeline import events
 from stream_fs.pipeline.ports import Partition, Transport
 from stream_fs.pipeline.settings import StreamSettings
 from stream_fs.pipeline.task import Surroundings, Task
+from stream_fs.wire import RecordDecoder
 
 MOST_FENCES = 5
 """Times in a row that a partition may be taken from us while it is assigned to us."""
@@ -42,6 +43,9 @@ class Worker:
         self._around = around
         self._jitter = jitter
         self._grace = grace
+        # One for all tasks: it remembers nothing but how producers write, and that takes room.
+        self._decoder = RecordDecoder(settings.views, settings.record_format, settings.limits)
+        self._joined = False
         self._assigned: set[Partition] = set()
         self._tasks: dict[Partition, Task] = {}
         self._fences: dict[Partition, list[float]] = defaultdict(list)
@@ -54,9 +58,14 @@ class Worker:
         return tuple(self._tasks.values())
 
     @property
+    def joined(self) -> bool:
+        """Whether the group has told us our share, be it empty: a spare member is ready, too."""
+        return self._joined
+
+    @property
     def ready(self) -> bool:
-        """Whether every assigned partition is restored; with none there is nothing to wait for."""
-        return all(
+        """Whether every assigned partition is restored."""
+        return self._joined and all(
             partition in self._tasks and self._tasks[partition].phase in ("running", "replaying")
             for partition in self._assigned
         )
@@ -89,6 +98,7 @@ class Worker:
 
     def assigned(self, partitions: Sequence[Partition]) -> None:
         """Begin to take over; nothing is read here, so that the rebalance is quick."""
+        self._joined = True
         for partition in partitions:
             self._assigned.add(partition)
             self._begin(partition)
@@ -127,7 +137,7 @@ class Worker:
 
     def _begin(self, partition: Partition) -> None:
         self._tasks[partition] = Task(
-            partition, self._settings, self._transport, self._input, self._around
+            partition, self._settings, self._decoder, self._transport, self._input, self._around
         )
 
     def _fenced(self, partition: Partition, error: FencedError) -> None:

@@ -26,7 +26,9 @@ Rows: TypeAlias = "Working | scipy.sparse.csr_array[Any]"
 TINY = float(np.finfo(np.float32).tiny)
 """Floor of denominators that are free of the data's scale."""
 FLOORS = {np.dtype(np.float32): 1e-20, np.dtype(np.float64): 1e-150}
-"""Floor of denominators that have the data's scale, by precision: no quotient can overflow."""
+"""Added to denominators that have the data's scale, by precision: no quotient can overflow."""
+CEILINGS = {np.dtype(np.float32): 1e20, np.dtype(np.float64): 1e100}
+"""Largest weight of V's penalty, by precision: nothing that it is multiplied with can overflow."""
 
 
 def gram(rows: Rows) -> Floats:

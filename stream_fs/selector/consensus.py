@@ -32,7 +32,10 @@ DENSE_ROWS = 1000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Profile:
-    """What `assign` needs of one view: `C` (K), `Z` (d×K), `sum` (d), `n`, summed so far."""
+    """What `assign` needs of one view, summed so far: `C` (K), `Z` (d×K), `sum` (d), `n`.
+
+    `Z` is stored by column, like V.
+    """
 
     C: Floats
     Z: Floats
@@ -139,7 +142,9 @@ def _affinity(view: Evidence, profile: Profile) -> Floats:
     lengths = np.sqrt(np.einsum("ij,ij->j", means, means))
     means /= np.where(lengths > 0, lengths, 1.0)
     # One product gives x·(centred means) and x·μ together.
-    products = times(view.rows, np.column_stack([means, mean]))
+    factors = np.empty((len(mean), len(lengths) + 1), view.rows.dtype, order="F")
+    factors[:, :-1], factors[:, -1] = means, mean
+    products = times(view.rows, factors)
     cosines = products[:, :-1] - mean @ means
     apart = np.maximum(view.squares - 2 * products[:, -1] + mean @ mean, 0.0)
     away = apart > 1e-12 * np.maximum(view.squares, mean @ mean)

@@ -103,8 +103,8 @@ def iterate(
     XV, VtV = np.empty_like(U), np.empty_like(inner)
     objective: list[float] = []
     converged = False
+    a = term_weights(problems, alpha, j, params)
     while len(objective) < params.max_iterations and not converged:
-        a = term_weights(problems, alpha, j, params)
         for number, (problem, factor) in enumerate(zip(problems, factors, strict=True)):
             _update_V(problem, factor, U[number], inner[number], a[number], params.inner_updates)
             product(problem.data, factor.V, out=XV[number])

@@ -67,13 +67,13 @@ def transposed_product(view: Imputed, U: Floats) -> Working:
     if not len(view.gaps):
         return cross(view.rows, U)
     suffix = np.zeros((len(view.gaps) + 1, U.shape[1]))
-    spread = U[view.gaps]
+    spread = U.take(view.gaps, axis=0)
     spread *= view.c[:, None]
     np.cumsum(spread[::-1], axis=0, out=suffix[-2::-1])
-    left = U[view.at]
-    left += suffix[view.after]
+    left = U.take(view.at, axis=0)
+    left += suffix.take(view.after, axis=0)
     result = cross(view.rows, left)
-    result += view.carried[:, None] * suffix[0].astype(result.dtype)
+    result += (suffix[0].astype(result.dtype)[:, None] * view.carried).T
     return result
 
 
@@ -88,7 +88,7 @@ def product(view: Imputed, V: Working, out: Floats | None = None) -> Floats:
     prefix[0] = view.carried @ V
     prefix[1:] = present
     np.cumsum(prefix, axis=0, out=prefix)
-    missing = prefix[view.before]
+    missing = prefix.take(view.before, axis=0)
     missing *= view.c[:, None]
     result[view.at] = present
     result[view.gaps] = missing

@@ -91,18 +91,21 @@ def _greedy(scores: Floats, directions: Working, depth: int) -> Indices:
     taken as long as it is not below the best feature outside the block; then one matrix product
     brings every value up to date, and the next block follows.
     """
+    chance = 2 / directions.shape[1]
     novelty = np.ones_like(scores)
     free = np.ones(len(scores), bool)
     chosen: list[int] = []
     while len(chosen) < depth:
         value = np.where(free, scores * novelty, -1.0)
         block = _leaders(value, BLOCK)
-        taken = _choose(value, novelty, scores, directions, block, depth - len(chosen))
+        pairs = _novelty(_squared_cosines(directions[block], directions[block]), chance)
+        taken = _choose(value, novelty, scores, pairs, block, depth - len(chosen))
         if not taken:
             break
         chosen += taken
         free[taken] = False
-        np.minimum(novelty, _novelty(directions, directions[taken]).min(axis=1), out=novelty)
+        nearest = _squared_cosines(directions, directions[taken]).max(axis=1)
+        np.minimum(novelty, _novelty(nearest, chance), out=novelty)
     return np.array(chosen, np.intp)
 
 
@@ -120,15 +123,17 @@ def _choose(
     value: Floats,
     novelty: Floats,
     scores: Floats,
-    directions: Working,
+    pairs: Floats,
     block: Indices,
     most: int,
 ) -> list[int]:
-    """Greedy choices within the block, up to the first that a feature outside could beat."""
+    """Greedy choices within the block, up to the first that a feature outside could beat.
+
+    `pairs` is the novelty of every feature of the block beside every other.
+    """
     outside = value.copy()
     outside[block] = -1.0
     rival = int(np.argmax(outside))
-    pairs = _novelty(directions[block], directions[block])
     left, worth = novelty[block], value[block].copy()
     taken: list[int] = []
     while len(taken) < most:
@@ -143,13 +148,17 @@ def _choose(
     return taken
 
 
-def _novelty(directions: Working, chosen: Working) -> Floats:
-    """1 − clip((cos² − b)/(1 − b), 0, 1) of every direction with every chosen one, b = 2/r."""
-    b = 2 / directions.shape[1]
-    squares = (directions @ chosen.T).astype(np.float64) ** 2
-    novelty = np.asarray(np.clip((1 - squares) / (1 - b), 0.0, 1.0), np.float64)
+def _squared_cosines(directions: Working, chosen: Working) -> Working:
+    """cos² of every direction with every chosen one."""
+    cosines = directions @ chosen.T
+    return np.square(cosines, out=cosines)
+
+
+def _novelty(squares: Working, b: float) -> Floats:
+    """1 − clip((cos² − b)/(1 − b), 0, 1)."""
+    novelty = np.clip((1 - squares.astype(np.float64)) / (1 - b), 0.0, 1.0)
     novelty[novelty < ROUNDING] = 0.0
-    return novelty
+    return np.asarray(novelty, np.float64)
 
 
 def shares(dimensions: Sequence[int], share: float, budget: Budget) -> list[int]:

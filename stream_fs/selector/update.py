@@ -218,7 +218,7 @@ def _start_from_clusters(state: State, parts: Sequence[_Part]) -> tuple[Floats, 
 
 def _profile(view: ViewState) -> Profile:
     assert view.moments is not None, "the start from clusters keeps moments"
-    return Profile(view.moments.C, view.moments.Z, view.sum, view.n)
+    return Profile(view.moments.C, np.asfortranarray(view.moments.Z), view.sum, view.n)
 
 
 def _carried_factors(part: _Part, U: Floats) -> Floats:

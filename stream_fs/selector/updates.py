@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from stream_fs.selector.arrays import FLOORS, Floats, Working, by_column
+from stream_fs.selector.arrays import CEILINGS, FLOORS, Floats, Working, by_column
 from stream_fs.selector.graph import Graph
 
 EPSILON = 1e-12
@@ -40,9 +40,10 @@ def v_step(V: Working, lengths: Working, Q: Working, R: Working, a: float, eta: 
     a(‖…‖² as a function of V) + η Σ_i (r_i − ε log(r_i + ε)), r the row norms.
     """
     below = by_column(V, R)
-    penalty = (eta / (2 * a)) / (lengths.astype(np.float64) + EPSILON)
-    np.minimum(penalty, np.sqrt(np.finfo(V.dtype).max), out=penalty)
-    below += V * penalty.astype(V.dtype)[:, None]
+    penalty = V.dtype.type(min(eta / (2 * a), CEILINGS[V.dtype])) / (
+        lengths + V.dtype.type(EPSILON)
+    )
+    below += V * penalty[:, None]
     return _rescaled(V, Q, below)
 
 
@@ -130,7 +131,7 @@ def _rescaled(factor: Working, above: Working, below: Working) -> Working:
 
     Where a factor is exactly zero its denominator may be, too; infinity times zero would be NaN.
     """
-    np.maximum(below, FLOORS[below.dtype], out=below)
+    below += FLOORS[below.dtype]
     np.divide(above, below, out=below)
     np.sqrt(below, out=below)
     below *= factor

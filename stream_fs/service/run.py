@@ -14,6 +14,7 @@ from types import FrameType
 from prometheus_client import CollectorRegistry
 from threadpoolctl import threadpool_limits
 
+from stream_fs.errors import StreamFsError
 from stream_fs.kafka import KafkaTransport, Topics
 from stream_fs.pipeline import events
 from stream_fs.pipeline.task import Surroundings
@@ -82,7 +83,12 @@ def run(configuration: Configuration, *, step: Callable[[str], None] = lambda _:
         )
         watchdog.start()
         stack.callback(watchdog.stop)
-        _loop(worker, metrics, watchdog, stopping)
+        try:
+            _loop(worker, metrics, watchdog, stopping)
+        except Exception:
+            watchdog.beat()
+            _leave(worker)
+            raise
         watchdog.beat()
         worker.stop()
     _LOGGER.info("stopped")
@@ -102,6 +108,14 @@ def _loop(
             due = time.monotonic() + _LAG_SECONDS
 
 
+def _leave(worker: Worker) -> None:
+    """Leave the group, so that others need not wait until it notices; what ended us is told."""
+    try:
+        worker.stop()
+    except StreamFsError as error:
+        _LOGGER.warning("could not stop in order: %s", error)
+
+
 def _alive(watchdog: Watchdog) -> tuple[bool, str]:
     silence = watchdog.silence
     return silence < watchdog.limit, f"the loop has not moved for {silence:.0f} s"
@@ -111,8 +125,8 @@ def _ready(worker: Worker) -> tuple[bool, str]:
     complaint = worker.complaint
     if complaint is not None:
         return False, f"waiting for the broker: {complaint}"
-    if not worker.tasks:
-        return False, "no partition is assigned yet"
+    if not worker.joined:
+        return False, "joining the group"
     return worker.ready, "restoring"
 
 

@@ -48,5 +48,5 @@ class Backend(Protocol):
         ...
 
     def published(self, topic: str, partition: int = 0) -> list[Published]:
-        """All committed records of a partition now; what is behind an open transaction is not."""
+        """All committed records of a partition now, up to the first open transaction."""
         ...

@@ -7,15 +7,15 @@ import pytest
 from stream_fs.errors import FencedError
 from stream_fs.pipeline.ports import Outbox, Outgoing, Partition
 from tests.contracts.backend import Backend, Published
-from tests.contracts.waiting import everything, owner
+from tests.contracts.waiting import everything, owner, published, until
 
 
 def records(topic: str, *values: bytes, partition: int | None = 0) -> list[Outgoing]:
     return [Outgoing(topic, b"key", value, partition=partition) for value in values]
 
 
-def values(published: list[Published]) -> list[bytes | None]:
-    return [record.value for record in published]
+def values(found: list[Published]) -> list[bytes | None]:
+    return [record.value for record in found]
 
 
 def publish(outbox: Outbox, topic: str, value: bytes) -> None:
@@ -36,7 +36,7 @@ class OutboxContract:
         outbox.send(records(topic, b"c"))
         assert backend.published(topic) == []
         outbox.commit()
-        assert values(backend.published(topic)) == [b"a", b"b", b"c"]
+        assert values(published(backend, topic, 3)) == [b"a", b"b", b"c"]
         outbox.close()
 
     def test_records_arrive_as_they_were_sent(self, backend: Backend) -> None:
@@ -52,7 +52,7 @@ class OutboxContract:
             ]
         )
         outbox.commit()
-        assert backend.published(topic) == [
+        assert published(backend, topic, 3) == [
             Published(b"key", b"value", headers),
             Published(b"tombstone", None),
             Published(None, b""),
@@ -92,8 +92,12 @@ class OutboxContract:
             outbox.begin()
             outbox.send(records(topic, value, partition=None))
             outbox.commit()
-        found = [values(backend.published(topic, number)) for number in range(3)]
-        assert sorted(found) == [[], [], [b"1", b"2", b"3"]]
+
+        def found() -> list[list[bytes | None]]:
+            return sorted(values(backend.published(topic, number)) for number in range(3))
+
+        until(lambda: sum(map(len, found())) >= 3, "the records are not published")
+        assert found() == [[], [], [b"1", b"2", b"3"]]
         outbox.close()
 
     def test_what_is_aborted_never_happened(self, backend: Backend) -> None:
@@ -103,7 +107,7 @@ class OutboxContract:
             outbox.begin()
             outbox.send(records(topic, value))
             end()
-        assert values(backend.published(topic)) == [b"a", b"c"]
+        assert values(published(backend, topic, 2)) == [b"a", b"c"]
         outbox.close()
 
     def test_a_new_owner_voids_what_the_old_one_left_open(self, backend: Backend) -> None:
@@ -115,8 +119,8 @@ class OutboxContract:
         new.begin()
         new.send(records(topic, b"new"))
         new.commit()
-        # The new one's commit is seen at once: nothing open lies before it.
-        assert values(backend.published(topic)) == [b"new"]
+        # The new one's commit is seen: nothing open lies before it.
+        assert values(published(backend, topic, 1)) == [b"new"]
         with pytest.raises(FencedError):
             old.commit()
         assert values(backend.published(topic)) == [b"new"]
@@ -130,7 +134,7 @@ class OutboxContract:
         with pytest.raises(FencedError):
             publish(old, topic, b"old")
         publish(new, topic, b"new")
-        assert values(backend.published(topic)) == [b"new"]
+        assert values(published(backend, topic, 1)) == [b"new"]
         old.close()
         new.close()
 
@@ -143,7 +147,7 @@ class OutboxContract:
         publish(owner(first), topic, b"again")
         with pytest.raises(FencedError):
             publish(second, topic, b"fenced, too")
-        assert values(backend.published(topic)) == [b"again"]
+        assert values(published(backend, topic, 1)) == [b"again"]
         first.close()
         second.close()
 
@@ -173,7 +177,7 @@ class OutboxContract:
             outbox.send(records(topic, b"value"))
         for outbox in outboxes:
             outbox.commit()
-        assert values(backend.published(topic)) == [b"value"] * 4
+        assert values(published(backend, topic, 4)) == [b"value"] * 4
         for outbox in outboxes:
             outbox.close()
 
@@ -184,7 +188,7 @@ class OutboxContract:
         outbox.send(records(topic, b"open"))
         outbox.close()
         publish(owner(backend.transport().outbox(Partition(topic, 0))), topic, b"next")
-        assert values(backend.published(topic)) == [b"next"]
+        assert values(published(backend, topic, 1)) == [b"next"]
 
     def test_an_outbox_that_never_took_over_can_be_closed(self, backend: Backend) -> None:
         backend.transport().outbox(Partition(backend.topic(), 0)).close()

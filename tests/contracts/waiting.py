@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from stream_fs.pipeline.ports import Input, Outbox, Partition, StateLog, Stored
 from stream_fs.records import Message
+from tests.contracts.backend import Backend, Published
 
 PATIENCE_SECONDS = 60.0
 """When to give up; far more than anything takes, also on a busy machine."""
@@ -24,6 +25,18 @@ def owner(outbox: Outbox) -> Outbox:
     """The outbox, when it has taken over."""
     until(outbox.take_over, "the outbox does not take over")
     return outbox
+
+
+def published(backend: Backend, topic: str, count: int, partition: int = 0) -> list[Published]:
+    """All committed records of a partition, when there are so many.
+
+    A broker may answer a commit before its readers see it.
+    """
+    until(
+        lambda: len(backend.published(topic, partition)) >= count,
+        f"{count} records are not published in {topic}/{partition}",
+    )
+    return backend.published(topic, partition)
 
 
 def everything(log: StateLog, start: int = 0, end: int | None = None) -> list[Stored]:

@@ -75,7 +75,8 @@ def run(tasks: Sequence[Task], jobs: int) -> Iterator[list[Result]]:
     os.environ.update(dict.fromkeys(THREAD_SETTINGS, "1"))
     start = time.monotonic()
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(jobs, mp_context=context) as pool:
+    pool = ProcessPoolExecutor(jobs, mp_context=context)
+    try:
         futures = {pool.submit(measure, task): task for task in tasks}
         for done, future in enumerate(as_completed(futures), 1):
             task, measured = futures[future], future.result()
@@ -87,6 +88,8 @@ def run(tasks: Sequence[Task], jobs: int) -> Iterator[list[Result]]:
                 flush=True,
             )
             yield measured.results
+    finally:
+        pool.shutdown(cancel_futures=True)  # after an error, do not work off the rest first
 
 
 if __name__ == "__main__":

@@ -397,7 +397,8 @@ class Explicit:
         def coefficient(v: int) -> float:
             if s[v] <= 0:  # a view of zeros has nothing to explain
                 return 0.0
-            return float((len(members) * alpha[v]) ** self.lam * j / s[v])
+            share = alpha[v] / mass  # of what the views taking part hold together
+            return float((len(members) * share) ** self.lam * j / s[v])
 
         def relative_loss(v: int) -> float:
             if s[v] <= 0:

@@ -140,6 +140,12 @@ def test_resuming_waits_until_the_client_can(
     source.close()
 
 
+def test_the_end_of_a_partition_that_was_never_read_is_not_known(backend: KafkaBackend) -> None:
+    source = backend.transport().input([backend.topic()], Member())
+    assert source.known_end(Partition(backend.topics.unique("nowhere"), 3)) is None
+    source.close()
+
+
 def test_a_partition_that_is_not_ours_cannot_be_resumed(backend: KafkaBackend) -> None:
     partition = Partition(backend.topic(), 0)
     member = Member()

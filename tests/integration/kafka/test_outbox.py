@@ -10,7 +10,7 @@ from stream_fs.errors import AbortableError, FatalError, FencedError
 from stream_fs.kafka.outbox import KafkaOutbox
 from stream_fs.pipeline.ports import Outgoing, Partition
 from tests.contracts.backend import Published
-from tests.contracts.waiting import owner, until
+from tests.contracts.waiting import owner, published, until
 from tests.integration.kafka.backend import KafkaBackend
 
 
@@ -30,12 +30,13 @@ def test_a_record_larger_than_the_topic_takes(backend: KafkaBackend) -> None:
     outbox = owner(backend.transport().outbox(Partition(topic, 0)))
     outbox.begin()
     with pytest.raises(FatalError, match=r"max\.message\.bytes of the topic"):
-        outbox.send([Outgoing(topic, b"key", bytes(20_000))])
-    outbox.abort()
+        outbox.send([Outgoing(topic, b"key", bytes(size), partition=0) for size in (1, 20_000, 2)])
+    outbox.close()
+    outbox = owner(backend.transport().outbox(Partition(topic, 0)))
     outbox.begin()
-    outbox.send([Outgoing(topic, b"key", b"small")])
+    outbox.send([Outgoing(topic, b"key", b"small", partition=0)])
     outbox.commit()
-    assert backend.published(topic) == [Published(b"key", b"small")]
+    assert published(backend, topic, 1) == [Published(b"key", b"small")]
     outbox.close()
 
 
@@ -61,6 +62,23 @@ def test_more_records_than_the_client_queues(backend: KafkaBackend) -> None:
     outbox.close()
 
 
+def test_who_is_fenced_while_sending(backend: KafkaBackend) -> None:
+    topic = backend.topic()
+    name = backend.topics.unique("id")
+    settings = backend.settings(properties={"queue.buffering.max.messages": 10})
+    old = owner(KafkaOutbox(settings, name))
+    old.begin()
+    old.send([Outgoing(topic, None, b"old", partition=0)])
+    new = owner(KafkaOutbox(settings, name))
+    with pytest.raises(FencedError):
+        old.send([Outgoing(topic, None, b"old", partition=0)] * 1000)
+    with pytest.raises(FencedError, match="has to be taken over"):
+        old.begin()
+    assert backend.published(topic) == []
+    old.close()
+    new.close()
+
+
 def test_records_that_are_not_acknowledged_in_time_void_the_transaction(
     backend: KafkaBackend,
 ) -> None:
@@ -76,7 +94,7 @@ def test_records_that_are_not_acknowledged_in_time_void_the_transaction(
 
 def test_a_transaction_that_takes_too_long_is_fenced(own_backend: KafkaBackend) -> None:
     topic = own_backend.topic()
-    settings = replace(own_backend.settings(), transaction_timeout=1.0)
+    settings = replace(own_backend.settings(), transaction_timeout=5.0)
     outbox = KafkaOutbox(settings, own_backend.topics.unique("id"))
     owner(outbox).begin()
     outbox.send([Outgoing(topic, b"key", b"late", partition=0)])
@@ -88,5 +106,5 @@ def test_a_transaction_that_takes_too_long_is_fenced(own_backend: KafkaBackend) 
     owner(outbox).begin()
     outbox.send([Outgoing(topic, b"key", b"again", partition=0)])
     outbox.commit()
-    assert own_backend.published(topic) == [Published(b"key", b"again")]
+    assert published(own_backend, topic, 1) == [Published(b"key", b"again")]
     outbox.close()

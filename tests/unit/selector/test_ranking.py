@@ -43,9 +43,9 @@ def plain_greedy(scores: Scores, rows: NDArray[Any], depth: int) -> list[int]:
 @st.composite
 def exact_instances(draw: st.DrawFn) -> tuple[Scores, NDArray[np.float32]]:
     """Cosines of 0, ±½ and ±1, and few distinct scores: values are exact and tie often."""
-    d, r = draw(st.integers(1, 60)), draw(st.integers(4, 32))
+    d, r = draw(st.integers(1, 60)), draw(st.sampled_from([4, 8, 16, 32]))
     rng = np.random.default_rng(draw(SEEDS))
-    few = np.array([0.0, 0.25, 0.5, 0.5, 1.0])
+    few = np.array([0.0, 0.4, 0.5, 0.8, 1.0])  # r = 32: cos² = ¼ leaves 0.8 of a value
     scores = rng.choice(few, size=d) if draw(st.booleans()) else rng.random(d)
     rows = np.zeros((d, r))
     for row in rows:
@@ -94,7 +94,7 @@ def test_copies_that_are_left_over_follow_by_score() -> None:
     """Their value is nothing but rounding, which must not order them."""
     rng = np.random.default_rng(1)
     row = rng.normal(size=64)
-    rows = np.tile(row / np.linalg.norm(row), (300, 1)).astype(np.float32)
+    rows = (row / np.linalg.norm(row) * (1 + 1e-7 * rng.normal(size=(300, 64)))).astype(np.float32)
     scores = rng.random(300)
     for block in (1, 7, 256):
         with mock.patch.object(ranking, "BLOCK", block):

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from stream_fs.errors import InvalidParameter
 from stream_fs.records import Reason
 from stream_fs.selector.arrays import Indices
+from stream_fs.selector.chunk import LARGEST
 from stream_fs.wire import DeclaredView, Format, Limits, RecordDecoder, decoder
 from stream_fs.wire.found import Found
 from stream_fs.wire.joined import Joined
@@ -119,6 +120,37 @@ def test_blocks_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(whole) == 39
 
 
+WHOLE = msgpack.packb(
+    {
+        "v": 1,
+        "id": "i" * 40,
+        "views": {"first": bytes(12), "second": [0.5] * 5, "third": bytes(280)},
+    }
+)
+
+
+def test_a_record_that_ends_early_is_malformed() -> None:
+    cut = [WHOLE[:length] for length in range(len(WHOLE))]
+    for values in (cut, *([value] for value in cut)):
+        batch = RecordDecoder(VIEWS).decode(values)
+        assert {bad.reason for bad in batch.bad} == {"malformed"}
+        assert len(batch.bad) == len(values)
+
+
+def test_a_map_has_as_many_entries_as_it_announces() -> None:
+    fields, views = WHOLE[:1], WHOLE.index(b"views") + 5
+    for wrong in (b"\x80", b"\x82", b"\x84", b"\x8f", b"\xde\x00\x04"):
+        values = [wrong + WHOLE[len(fields) :], WHOLE[:views] + wrong + WHOLE[views + 1 :]]
+        batch = RecordDecoder(VIEWS).decode([WHOLE, *values, WHOLE])
+        assert [bad.reason for bad in batch.bad] == ["malformed", "malformed"]
+    long = [
+        b"\xde\x00\x03" + WHOLE[1:],
+        WHOLE[:views] + b"\xde\x00\x03" + WHOLE[views + 1 :],
+        WHOLE[: views - 6].replace(b"\xd9\x28", b"\xda\x00\x28") + WHOLE[views - 6 :],
+    ]
+    assert RecordDecoder(VIEWS).decode([WHOLE, *long]).bad == ()
+
+
 def test_the_walk_reads_what_it_is_made_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ids of any length, missing views, plain lists and a second order: none is read alone."""
     swapped = [
@@ -147,9 +179,18 @@ def test_the_walk_reads_what_it_is_made_for(monkeypatch: pytest.MonkeyPatch) -> 
         return parse(self, value)
 
     monkeypatch.setattr(MsgpackReader, "_parse", noted)
-    batch = RecordDecoder(VIEWS).decode(usual + swapped)
-    assert len(batch) == 220
-    assert alone == swapped[:1]
+    every = {name: row(name) for name in BY_NAME}
+    version_last = [msgpack.packb({"views": every, "v": 1})] * 20
+    batch = RecordDecoder(VIEWS).decode(usual + swapped + version_last)
+    assert len(batch) == 240
+    assert alone == swapped[:1] + version_last[:1]
+
+
+def test_a_list_of_floats_and_wide_integers_is_not_taken_for_floats() -> None:
+    mixed = [0.5, 1 << 40, 0.5, 0.5, 0.5]
+    value = msgpack.packb({"v": 1, "views": {"second": mixed}})
+    assert len(value) == len(msgpack.packb({"v": 1, "views": {"second": [0.5] * 5}}))
+    assert RecordDecoder(VIEWS).decode([value]).views["second"].dense().tolist() == [mixed]
 
 
 def test_more_views_than_a_short_map_holds() -> None:
@@ -244,6 +285,7 @@ BYTES: list[tuple[Reason, bytes | None]] = [
     ("malformed", msgpack.packb({"v": 1, "views": {"first": msgpack.Timestamp(1, 2)}})),
     ("malformed", packed(first=ONES) + b"\x00"),
     ("malformed", packed(first=ONES)[:-1]),
+    ("malformed", msgpack.packb({"v": 1, "id": b"abc", "views": {"first": bytes(12)}})),
     ("dimension", msgpack.packb({"v": 1, "views": {"first": bytes(13)}})),
     ("unknown_view", b"\x82\xa1v\x01\xa5views\x81\xa2\xff\n\xc0"),
     ("bad_sparse", msgpack.packb({"v": 1, "views": {"first": {"i": b"123", "x": []}}})),
@@ -269,9 +311,9 @@ def test_reasons_of_bytes(reason: Reason, value: bytes | None) -> None:
 def test_too_large_a_value_for_transform_none() -> None:
     views = [DeclaredView("raw", 2, "float64", "none"), DeclaredView("any", 1, "float64")]
     values = [
-        msgpack.packb({"v": 1, "views": {"raw": [1e100, 0.0], "any": [1e300]}}),
-        msgpack.packb({"v": 1, "views": {"raw": [1e101, 0.0]}}),
-        msgpack.packb({"v": 1, "views": {"raw": {"i": [1], "x": [1e101]}}}),
+        msgpack.packb({"v": 1, "views": {"raw": [LARGEST, 0.0], "any": [1e300]}}),
+        msgpack.packb({"v": 1, "views": {"raw": [10 * LARGEST, 0.0]}}),
+        msgpack.packb({"v": 1, "views": {"raw": {"i": [1], "x": [10 * LARGEST]}}}),
     ]
     batch = RecordDecoder(views).decode(values)
     assert [(bad.position, bad.reason) for bad in batch.bad] == [

@@ -1,0 +1,136 @@
+"""Members of a stream's group within the test process, which take turns as the test says."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from prometheus_client import CollectorRegistry
+
+from stream_fs.kafka import ClientSettings, KafkaTransport
+from stream_fs.pipeline import events
+from stream_fs.pipeline.ports import Partition, Transport
+from stream_fs.pipeline.task import Surroundings
+from stream_fs.pipeline.worker import Worker
+from stream_fs.service.measuring import MetricsObserver
+from stream_fs.service.metrics import Metrics
+from tests.integration.service.stream import Changes, Stream
+from tests.integration.topics import PATIENCE_SECONDS
+
+Told = TypeVar("Told")
+MakeTransport = Callable[[ClientSettings, Callable[[str], str]], Transport]
+
+
+class Member:
+    """A worker, what it has told, and what is to happen at the steps of its commits."""
+
+    def __init__(
+        self,
+        stream: Stream,
+        changes: Changes | None = None,
+        *,
+        transport: MakeTransport = KafkaTransport,
+    ) -> None:
+        configuration = stream.configuration(changes)
+        self.stream = stream
+        self.events: list[events.Event] = []
+        self.registry = CollectorRegistry()
+        self._metrics = MetricsObserver(Metrics(self.registry), stream.name, time.time)
+        self._planned: list[tuple[str, int, Callable[[], None]]] = []
+        self.alive = True
+        self.worker = Worker(
+            configuration.stream.topics,
+            configuration.stream_settings(),
+            transport(configuration.kafka_settings(), configuration.state_topics().__getitem__),
+            Surroundings(time.monotonic, self._observe, self._step),
+            jitter=lambda: 0.01,
+            grace=configuration.service.grace_seconds,
+        )
+
+    def at(self, step: str, times: int, action: Callable[[], None]) -> None:
+        """Do something when this step of a commit is reached for the given time, from 1."""
+        self._planned.append((step, times, action))
+
+    def until(self, condition: Callable[[], bool], what: str) -> None:
+        together([self], condition, what)
+
+    def completes(self, chunk: int) -> None:
+        """Take turns until this chunk of the only partition is committed."""
+        self.until(lambda: self.stream.reached[self.stream.only] >= chunk, f"chunk {chunk}")
+
+    def stop(self) -> None:
+        """In order."""
+        self.alive = False
+        self.worker.stop()
+
+    def die(self) -> None:
+        """Be gone, without a commit, a snapshot or an abort.
+
+        Only the group is told, so that others need not wait until it notices.
+        """
+        if self.alive:
+            self.alive = False
+            source = self.worker._input
+            source._assignment = _Nobody()  # type: ignore[attr-defined]  # Kafka's has one
+            source.close()
+
+    def of(self, kind: type[Told]) -> list[Told]:
+        return [event for event in self.events if isinstance(event, kind)]
+
+    def phase(self) -> str | None:
+        """Of the only task; None without one."""
+        tasks = self.worker.tasks
+        return tasks[0].phase if tasks else None
+
+    @property
+    def held(self) -> set[Partition]:
+        return {task.partition for task in self.worker.tasks}
+
+    @property
+    def measured(self) -> set[Partition]:
+        """The partitions that have metric series."""
+        return {
+            Partition(sample.labels["topic"], int(sample.labels["partition"]))
+            for family in self.registry.collect()
+            for sample in family.samples
+            if "partition" in sample.labels
+        }
+
+    def _observe(self, event: events.Event) -> None:
+        self.events.append(event)
+        self._metrics(event)
+        if isinstance(event, events.ChunkCommitted):
+            reached = self.stream.reached
+            reached[event.partition] = max(reached[event.partition], event.ranking.chunk)
+
+    def _step(self, step: str) -> None:
+        for index, (wanted, times, action) in enumerate(self._planned):
+            if wanted == step:
+                self._planned[index] = (wanted, times - 1, action)
+                if times == 1:
+                    action()
+
+
+class _Nobody:
+    """In the place of a worker that is dead."""
+
+    def assigned(self, partitions: Sequence[Partition]) -> None:
+        pass
+
+    def revoked(self, partitions: Sequence[Partition]) -> None:
+        pass
+
+    def lost(self, partitions: Sequence[Partition]) -> None:
+        pass
+
+
+def together(members: Sequence[Member], condition: Callable[[], bool], what: str) -> None:
+    """Let the members take turns until the condition holds."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not condition():
+        if time.monotonic() > deadline:
+            told: list[list[Any]] = [member.events[-5:] for member in members]
+            raise TimeoutError(f"{what}; the last events: {told}")
+        for member in members:
+            member.worker.turn()

@@ -1,0 +1,254 @@
+"""A stream of a test's own: its configuration and topics, what goes in and what comes out."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
+from confluent_kafka import Message as Produced
+
+from stream_fs.kafka import Topics as KafkaTopics
+from stream_fs.pipeline.ports import Partition
+from stream_fs.records import Message
+from stream_fs.service.configuration import Configuration, load, toml
+from stream_fs.service.topic_plans import topic_plans
+from stream_fs.wire.encoding import encode_record
+from tests.contracts.backend import Published
+from tests.integration.kafka.backend import KafkaBackend
+from tests.integration.processes import wait_until
+from tests.integration.topics import PATIENCE_SECONDS, Topics
+
+Changes = Mapping[str, Any]
+"""Over a configuration, by `section.key` or by `section`."""
+Output = Mapping[Partition, Sequence[Published]]
+"""What was published, by the input partition that it is about, in its order."""
+
+DIMENSIONS: Final = {"a": 6, "b": 4}
+CLUSTERS: Final = 2
+CHUNK: Final = 15
+FIRST: Final = CLUSTERS * 20
+"""Records of the first chunk."""
+
+
+def rows(count: int, seed: int = 0) -> Iterator[dict[str, Any]]:
+    """Rows of two clusters, a view missing from some."""
+    rng = np.random.default_rng(seed)
+    for _ in range(count):
+        group = int(rng.integers(CLUSTERS))
+        views = {
+            name: (rng.random(dimension) + group * (np.arange(dimension) % 2)).astype(np.float32)
+            for name, dimension in DIMENSIONS.items()
+        }
+        missing = rng.random()
+        if missing < 0.3:
+            del views["a"]
+        elif missing < 0.6:
+            del views["b"]
+        yield views
+
+
+def chunks(count: int, seed: int = 0) -> list[bytes]:
+    """As many records as the first so many chunks of a partition need."""
+    return [encode_record(views) for views in rows(FIRST + (count - 1) * CHUNK, seed)]
+
+
+class Stream:
+    """Topics on the broker, and a configuration that names them; `changes` go over the usual."""
+
+    def __init__(
+        self,
+        topics: Topics,
+        folder: Path,
+        changes: Changes | None = None,
+        *,
+        partitions: int = 1,
+        inputs: int = 1,
+        create: bool = True,
+    ) -> None:
+        self.topics = topics
+        self.folder = folder
+        self.name = topics.unique("stream")
+        self.inputs = [f"{self.name}-{number}" for number in range(inputs)]
+        self.changes = dict(changes or {})
+        self.partitions = [
+            Partition(topic, number) for topic in self.inputs for number in range(partitions)
+        ]
+        self.fed: dict[Partition, list[Message]] = {place: [] for place in self.partitions}
+        self.reached: dict[Partition, int] = defaultdict(int)
+        """The last committed chunk that any member has told of."""
+        self._began = round(time.time() * 1000) - 3_600_000
+        self._producer = Producer({"bootstrap.servers": topics.bootstrap, "linger.ms": 0})
+        self._uncommitted, self._decided = (
+            Consumer(
+                {
+                    "bootstrap.servers": topics.bootstrap,
+                    "group.id": topics.unique("reader"),
+                    "isolation.level": level,
+                }
+            )
+            for level in ("read_uncommitted", "read_committed")
+        )
+        self._files = 0
+        self._created: list[str] = []
+        if create:
+            self.create(partitions)
+
+    @property
+    def only(self) -> Partition:
+        """The partition, where there is one."""
+        (partition,) = self.partitions
+        return partition
+
+    def file(self, changes: Changes | None = None) -> Path:
+        """A configuration file, with these changes over it."""
+        sections: dict[str, Any] = {
+            "stream": {"name": self.name, "topics": self.inputs},
+            "views": [{"name": name, "dimension": size} for name, size in DIMENSIONS.items()],
+            "selector": {"clusters": CLUSTERS, "max_iterations": 10},
+            "chunk": {"records": CHUNK},
+            "checkpoint": {"every_chunks": 3},
+            "kafka": {
+                "bootstrap": self.topics.bootstrap,
+                "properties": {"heartbeat.interval.ms": 300, "session.timeout.ms": 6000},
+            },
+            "service": {"port": 0, "grace_seconds": 5.0},
+        }
+        for name, value in {**self.changes, **(changes or {})}.items():
+            section, _, key = name.partition(".")
+            if key:
+                sections.setdefault(section, {})[key] = value
+            else:
+                sections[section] = value
+        self._files += 1
+        path = self.folder / f"{self.name}-{self._files}.toml"
+        text = "".join(f"{toml.key(name)} = {toml.value(v)}\n" for name, v in sections.items())
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    def configuration(self, changes: Changes | None = None) -> Configuration:
+        return load(self.file(changes), {})
+
+    def create(self, partitions: int) -> None:
+        """Make the topics that do not exist, as `stream-fs topics create` does."""
+        configuration = self.configuration()
+        topics = KafkaTopics(configuration.kafka_settings())
+        self._created += topics.create(topic_plans(configuration, topics, partitions=partitions))
+
+    def remove(self) -> None:
+        self._uncommitted.close()
+        self._decided.close()
+        if self._created:
+            for deleted in self.topics.admin.delete_topics(self._created).values():
+                deleted.result(PATIENCE_SECONDS)
+            self._created.clear()
+
+    # --- what goes in --------------------------------------------------------------------------
+
+    def feed(
+        self,
+        values: Sequence[bytes | None],
+        partition: Partition | None = None,
+        timestamps: Sequence[int] | None = None,
+    ) -> None:
+        """Append records with a key and headers of their own; a second apart if not told."""
+        place = self.only if partition is None else partition
+        known = self.fed[place]
+        first = len(known)
+        for index, value in enumerate(values):
+            offset = first + index
+            since = offset * 1000 if timestamps is None else timestamps[index]
+            message = Message(
+                *place,
+                offset,
+                self._began + since,
+                f"key-{offset}".encode(),
+                value,
+                (("origin", f"{place} {offset}".encode()), ("empty", None)),
+            )
+            known.append(message)
+            self._producer.produce(
+                place.topic,
+                value,
+                message.key,
+                place.number,
+                on_delivery=_Expected(offset),
+                timestamp=message.timestamp,
+                headers=list(message.headers),
+            )
+        assert self._producer.flush(PATIENCE_SECONDS) == 0
+
+    def feed_all(self, count: int, seed: int = 0) -> None:
+        """So many chunks more for every partition; the first chunk is larger."""
+        for number, partition in enumerate(self.partitions):
+            need = count * CHUNK + (0 if self.fed[partition] else FIRST - CHUNK)
+            found = [encode_record(views) for views in rows(need, 100 * seed + number)]
+            self.feed(found, partition)
+
+    # --- what comes out ------------------------------------------------------------------------
+
+    def rankings(self) -> Output:
+        """Every published ranking."""
+        found: dict[Partition, list[Published]] = {place: [] for place in self.partitions}
+        for published in self.committed(self.configuration().output.topic).values():
+            ranking = json.loads(published.value or b"")
+            found[Partition(ranking["topic"], ranking["partition"])].append(published)
+        return found
+
+    def letters(self) -> Output:
+        """Every dead letter."""
+        found: dict[Partition, list[Published]] = {place: [] for place in self.partitions}
+        for published in self.committed(self.configuration().dead_letters.topic).values():
+            found[origin(published)].append(published)
+        return found
+
+    def state(self, partition: Partition | None = None) -> Mapping[int, Published]:
+        """The committed records of a state partition, by offset."""
+        place = self.only if partition is None else partition
+        topic = self.configuration().state_topics()[place.topic]
+        return self.committed(topic, place.number)
+
+    def end(self, topic: str, partition: int = 0) -> int:
+        """The end of a partition of any topic, open transactions and markers included."""
+        return self._end(self._uncommitted, topic, partition)
+
+    def committed(self, topic: str, partition: int = 0) -> Mapping[int, Published]:
+        """The committed records of a partition of any topic, by offset.
+
+        A commit is acknowledged before its records are visible, so this waits until every
+        transaction is decided; it does not end while one is open.
+        """
+        end = self.end(topic, partition)
+        wait_until(
+            lambda: self._end(self._decided, topic, partition) >= end,
+            f"a transaction in {topic} is open",
+        )
+        return KafkaBackend(self.topics).committed(topic, partition)
+
+    @staticmethod
+    def _end(reader: Consumer, topic: str, partition: int) -> int:
+        _, end = reader.get_watermark_offsets(TopicPartition(topic, partition), PATIENCE_SECONDS)
+        return int(end)
+
+
+def origin(letter: Published) -> Partition:
+    """The partition that a dead letter was read from."""
+    headers = dict(letter.headers)
+    topic, number = headers["stream-fs-topic"], headers["stream-fs-partition"]
+    return Partition((topic or b"").decode(), int(number or b""))
+
+
+class _Expected:
+    """Makes sure that a record got the offset that the reference assumes."""
+
+    def __init__(self, offset: int) -> None:
+        self._offset = offset
+
+    def __call__(self, error: KafkaError | None, message: Produced) -> None:
+        assert error is None, error
+        assert message.offset() == self._offset

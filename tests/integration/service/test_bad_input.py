@@ -1,0 +1,150 @@
+"""Bad records: to the dead letters as they came, or skipped, or the end, as the policy says."""
+
+from __future__ import annotations
+
+from typing import Any, Final, get_args
+
+import msgpack
+import numpy as np
+import pytest
+
+from stream_fs.errors import BadRecordRefused, PoisonFlood
+from stream_fs.pipeline import events
+from stream_fs.records import Reason
+from stream_fs.wire.encoding import Sparse, encode_record
+from tests.integration.service.conftest import MakeMember, MakeStream
+from tests.integration.service.stream import CHUNK, FIRST, Stream, chunks
+from tests.integration.service.undisturbed import assert_undisturbed
+
+DECLARED: Final[dict[str, Any]] = {
+    "views": [
+        {"name": "a", "dimension": 6},
+        {"name": "b", "dimension": 4},
+        {"name": "counts", "dimension": 3, "transform": "unit"},
+        {"name": "raw", "dimension": 2, "transform": "none", "dtype": "float64"},
+    ],
+    "limits.record_bytes": 500,
+}
+GOOD: Final = np.ones(6, np.float32)
+BAD: Final[dict[Reason, bytes | None]] = {
+    "tombstone": None,
+    "too_large": encode_record({"a": GOOD}, "i" * 500),
+    "malformed": b"not a record",
+    "version": msgpack.packb({"v": 2, "views": {"a": [1, 2, 3, 4, 5, 6]}}),
+    "unknown_view": encode_record({"a": GOOD, "other": GOOD}),
+    "dimension": encode_record({"a": GOOD[:5]}),
+    "bad_sparse": encode_record({"a": Sparse([3, 1], [1.0, 2.0])}),
+    "all_missing": encode_record({"a": None}),
+    "not_finite": encode_record({"a": GOOD * np.float32("nan")}),
+    "negative": encode_record({"counts": [1.0, -1.0, 0.0]}),
+    "out_of_range": encode_record({"raw": [1.0, 1e60]}, dtypes={"raw": "float64"}),
+}
+
+
+def test_every_kind_of_bad_record_becomes_a_dead_letter(
+    make_stream: MakeStream, member: MakeMember
+) -> None:
+    assert set(BAD) == set(get_args(Reason))
+    stream = make_stream(DECLARED)
+    good = chunks(2)
+    stream.feed(good[:20])
+    stream.feed(list(BAD.values()))
+    stream.feed(good[20:])
+    one = member(stream)
+    one.completes(2)
+
+    letters = stream.letters()[stream.only]
+    sent = stream.fed[stream.only][20 : 20 + len(BAD)]
+    for letter, message, reason in zip(letters, sent, BAD, strict=True):
+        assert (letter.key, letter.value) == (message.key, message.value)
+        own, told = letter.headers[: len(message.headers)], letter.headers[len(message.headers) :]
+        assert own == message.headers
+        headers = {name: (value or b"").decode() for name, value in told}
+        assert headers.pop("stream-fs-detail")
+        assert headers == {
+            "stream-fs-reason": reason,
+            "stream-fs-topic": message.topic,
+            "stream-fs-partition": "0",
+            "stream-fs-offset": str(message.offset),
+            "stream-fs-timestamp": str(message.timestamp),
+        }
+    counted = dict.fromkeys(BAD, 1)
+    assert [commit.letters for commit in one.of(events.ChunkCommitted)] == [counted, {}]
+    assert_undisturbed(stream, 2)
+
+
+def test_a_chunk_that_is_not_committed_takes_its_dead_letters_with_it(
+    stream: Stream, member: MakeMember
+) -> None:
+    stream.feed([*chunks(1), b"first"])
+    first = member(stream)
+    first.completes(1)
+    first.until(lambda: first.of(events.RecordsRead)[-1].position == FIRST + 1, "the bad record")
+    first.stop()
+    assert not stream.letters()[stream.only]
+    stream.feed([*chunks(2)[-CHUNK:], b"next chunk"])
+    second = member(stream)
+    second.completes(2)
+    assert [letter.value for letter in stream.letters()[stream.only]] == [b"first"]
+    assert_undisturbed(stream, 2)
+
+
+def test_the_first_bad_record_is_the_end_where_the_policy_says_so(
+    stream: Stream, member: MakeMember
+) -> None:
+    stream.feed([*chunks(1), b"bad"])
+    strict = member(stream, {"dead_letters.policy": "fail"})
+    with pytest.raises(BadRecordRefused) as caught:
+        strict.until(lambda: False, "the bad record")
+    strict.die()
+    assert f"{stream.only} at offset {FIRST} is bad (malformed: " in str(caught.value)
+    assert "dead_letters.policy is 'fail'" in str(caught.value)
+    assert f"`stream-fs checkpoint reset --to-offset {FIRST + 1}`" in str(caught.value)
+
+    stream.feed(chunks(2)[-CHUNK:])
+    lenient = member(stream)
+    lenient.completes(2)
+    assert_undisturbed(stream, 2)
+
+
+def test_a_flood_of_bad_records_is_the_end_and_skipping_a_way_out(
+    stream: Stream, member: MakeMember
+) -> None:
+    flood = 12
+    stream.feed(chunks(1))
+    limits = {"dead_letters.tolerated": flood, "dead_letters.max_ratio": 0.4}
+    one = member(stream, limits)
+    one.completes(1)
+    stream.feed([b"bad"] * flood)
+    with pytest.raises(PoisonFlood) as caught:
+        one.until(lambda: False, "the flood")
+    one.die()
+    message = str(caught.value)
+    assert f"{flood} of the {flood} records since offset {FIRST} " in message
+    assert f"of {stream.only} are bad" in message
+    assert "malformed" in message
+    for way_out in (
+        "`stream-fs checkpoint reset --to-offset`",
+        "dead_letters.policy = 'skip'",
+        "dead_letters.max_ratio",
+    ):
+        assert way_out in message
+
+    skip = {"dead_letters.policy": "skip"}
+    stream.feed(chunks(2)[-CHUNK:])
+    other = member(stream, {**limits, **skip})
+    other.completes(2)
+    assert not stream.letters()[stream.only]
+    read = other.of(events.RecordsRead)
+    assert sum(event.bad.get("malformed", 0) for event in read) == flood
+    assert_undisturbed(stream, 2, skip)
+
+
+def test_too_many_bad_records_in_an_open_chunk_are_the_end(
+    stream: Stream, member: MakeMember
+) -> None:
+    """However many good ones there are."""
+    stream.feed([*chunks(1)[:-1], *[b"bad"] * 6])
+    one = member(stream, {"dead_letters.max_open": 5})
+    with pytest.raises(PoisonFlood, match="The producer seems to be broken"):
+        one.until(lambda: False, "the flood")

@@ -1,0 +1,68 @@
+"""A changed configuration: refused where old and new chunks would not add up, else taken up."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from stream_fs.errors import ConfigurationChanged
+from stream_fs.pipeline import events
+from tests.integration.service.conftest import MakeMember
+from tests.integration.service.stream import CHUNK, DIMENSIONS, Stream, chunks
+from tests.integration.service.undisturbed import assert_undisturbed
+
+
+def test_what_would_not_add_up_is_refused(stream: Stream, member: MakeMember) -> None:
+    stream.feed(chunks(2))
+    first = member(stream)
+    first.completes(2)
+    first.die()
+    for changes, differences in REFUSED:
+        changed = member(stream, changes)
+        with pytest.raises(ConfigurationChanged) as caught:
+            changed.until(lambda changed=changed: changed.phase() == "running", "running")  # type: ignore[misc]  # mypy cannot infer it
+        changed.die()
+        assert set(differences) <= set(caught.value.differences), caught.value
+        assert "checkpoint reset" in str(caught.value)
+    stream.feed(chunks(3)[-CHUNK:])
+    again = member(stream)
+    again.completes(3)
+    assert_undisturbed(stream, 3)
+
+
+def views(**changes: dict[str, Any]) -> list[dict[str, Any]]:
+    return [
+        {"name": name, "dimension": size, **changes.get(name, {})}
+        for name, size in DIMENSIONS.items()
+    ]
+
+
+REFUSED: list[tuple[dict[str, Any], list[str]]] = [
+    ({"selector.clusters": 3}, ["clusters: 2 → 3"]),
+    ({"views": views(a={"dimension": 7})}, ["dimension of view 'a': 6 → 7"]),
+    ({"views": views(b={"transform": "unit"})}, ["transform of view 'b': 'minmax' → 'unit'"]),
+    ({"selector.preset": "paper"}, ["preset: 'default' → 'paper'"]),
+]
+
+
+def test_names_and_output_may_change(stream: Stream, member: MakeMember) -> None:
+    stream.feed(chunks(2))
+    first = member(stream)
+    first.completes(2)
+    first.die()
+    before = stream.rankings()[stream.only]
+    stream.feed(chunks(3)[-CHUNK:])
+    names = [f"feature {number}" for number in range(DIMENSIONS["b"])]
+    second = member(stream, {"views": views(b={"names": names}), "output.top": 2})
+    second.completes(3)
+    (restored,) = second.of(events.Restored)
+    assert (restored.chunk, restored.behind) == (1, 1)
+    *earlier, last = stream.rankings()[stream.only]
+    assert earlier == before
+    ranking = json.loads(last.value or b"")
+    assert ranking["sequence"] == 3
+    assert {view["name"]: len(view["features"]) for view in ranking["views"]} == {"a": 2, "b": 2}
+    (named,) = [view for view in ranking["views"] if view["name"] == "b"]
+    assert all(each["name"] == f"feature {each['index']}" for each in named["features"])

@@ -1,0 +1,207 @@
+"""How the process ends: its exit code, and what it says on standard error."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka.cimpl import NewTopic
+
+from tests.integration.kafka.backend import KafkaBackend
+from tests.integration.service.conftest import MakeMember, MakeService, MakeStream
+from tests.integration.service.services import Service
+from tests.integration.service.state import read_state, replace_snapshots
+from tests.integration.service.stream import CHUNK, FIRST, Stream, chunks
+from tests.integration.service.test_configuration import views
+from tests.integration.service.test_snapshots import removed, torn
+from tests.integration.service.undisturbed import assert_undisturbed
+from tests.integration.topics import PATIENCE_SECONDS
+
+NOWHERE = "127.0.0.1:1"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def unreachable(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """Started before the other tests: it takes all its patience to give up."""
+    path = tmp_path_factory.mktemp("unreachable") / "stream.toml"
+    path.write_text(
+        f"""
+        stream = {{ name = "stream", topics = ["in"] }}
+        views = [{{ name = "a", dimension = 3 }}]
+        selector = {{ clusters = 2 }}
+        kafka = {{ bootstrap = "{NOWHERE}" }}
+        """,
+        encoding="utf-8",
+    )
+    service = Service(path)
+    yield service
+    service.kill()
+
+
+def test_topics_that_are_missing_or_wrong_are_named(
+    make_stream: MakeStream, service: MakeService
+) -> None:
+    stream = make_stream(create=False)
+    (topic,) = stream.inputs
+    first = service(stream)
+    assert first.ends() == 1
+    names = [topic, f"{topic}.state", f"{stream.name}.rankings", f"{stream.name}.dead-letters"]
+    for name in names:
+        assert f"topic {name} does not exist: make it with `stream-fs topics create`" in first.said
+
+    wrong = [
+        NewTopic(topic, 2, config={"cleanup.policy": "compact"}),
+        NewTopic(f"{topic}.state", 3, config={"cleanup.policy": "delete"}),
+        NewTopic(f"{stream.name}.rankings", 1, config={"cleanup.policy": "delete"}),
+    ]
+    for made in stream.topics.admin.create_topics(wrong).values():
+        made.result(PATIENCE_SECONDS)
+    stream.create(1)  # what is missing
+    second = service(stream)
+    assert second.ends() == 1
+    for complaint in (
+        f"topic {topic} has cleanup.policy=compact, and needs delete",
+        f"topic {topic}.state has 3 partitions, and needs 2",
+        f"topic {topic}.state has cleanup.policy=delete, and needs compact",
+        f"topic {stream.name}.rankings has cleanup.policy=delete, and needs compact",
+    ):
+        assert complaint in second.said
+    assert "does not exist" not in second.said
+    for deleted in stream.topics.admin.delete_topics(names[:3]).values():
+        deleted.result(PATIENCE_SECONDS)
+
+
+def test_a_signal_ends_it_in_order(stream: Stream, service: MakeService) -> None:
+    stream.feed(chunks(2))
+    one = service(stream)
+    one.comes_to(one.ready, "it is not ready")
+    rankings = stream.configuration().output.topic
+    one.comes_to(lambda: stream.end(rankings) == 4, "two rankings and their markers")
+    one.says("chunk committed stream=" + stream.name)
+    one.comes_to(lambda: one.said.count("chunk committed") == 2, "both chunks are committed")
+    assert one.get("/healthz") == (200, "ok\n")
+    assert (
+        f'stream_fs_chunks_total{{outcome="published",partition="0",stream="{stream.name}"'
+        in (one.get("/metrics")[1])
+    )
+    assert [at.chunk for at in read_state(stream).progress.snapshots] == [1]
+    one.send(signal.SIGTERM)
+    assert one.ends() == 0
+    assert "stopped" in one.said
+    assert [at.chunk for at in read_state(stream).progress.snapshots] == [2, 1]
+    assert group_members(stream) == 0
+    assert_undisturbed(stream, 2)
+
+
+def test_what_would_falsify_the_model_is_refused(
+    stream: Stream, member: MakeMember, service: MakeService
+) -> None:
+    stream.feed(chunks(5))
+    first = member(stream)
+    first.completes(5)
+    first.stop()
+    state = read_state(stream)
+
+    changed = {
+        "views": views(a={"dimension": 7}, b={"transform": "unit"}),
+        "selector.clusters": 3,
+        "selector.preset": "paper",
+    }
+    refused(stream, service(stream, changed), *CHANGED)
+
+    replace_snapshots(stream, state, torn(state.snapshots[0]), removed(state.snapshots[1]))
+    refused(stream, service(stream), f"no snapshot of {stream.only} can be used", RESET)
+
+    replace_snapshots(stream, state, *state.snapshots)
+    stream.feed([b"bad"])
+    refused(
+        stream,
+        service(stream, {"dead_letters.policy": "fail"}),
+        f"{stream.only} at offset {FIRST + 4 * CHUNK} is bad (malformed: ",
+        f"{RESET} {FIRST + 4 * CHUNK + 1}`",
+    )
+
+    KafkaBackend(stream.topics).delete_below(stream.only, FIRST + 4 * CHUNK + 1)
+    refused(
+        stream,
+        service(stream),
+        f"{stream.only} continues at offset {FIRST + 4 * CHUNK}, ",
+        f"`stream-fs checkpoint reset --keep-model --to-offset {FIRST + 4 * CHUNK + 1}`",
+    )
+
+
+RESET = "`stream-fs checkpoint reset --to-offset"
+CHANGED = [
+    "stream-fs: the checkpoint was made with another configuration:",
+    "\n  dimension of view 'a': 6 → 7\n",
+    "\n  transform of view 'b': 'minmax' → 'unit'\n",
+    "\n  clusters: 2 → 3\n",
+    "\n  preset: 'default' → 'paper'\n",
+    "`stream-fs checkpoint reset`",
+]
+
+
+def refused(stream: Stream, service: Service, *texts: str) -> None:
+    """It ends with the code of a refusal, says why and what to do, and leaves the group."""
+    assert service.ends() == 3, service.said
+    for text in texts:
+        assert text in service.said
+    assert "Traceback" not in service.said
+    assert group_members(stream) == 0
+
+
+def group_members(stream: Stream) -> int:
+    (answer,) = stream.topics.admin.describe_consumer_groups([stream.name]).values()
+    return len(answer.result(PATIENCE_SECONDS).members)
+
+
+def test_a_second_signal_ends_it_at_once(stream: Stream, service: MakeService) -> None:
+    one = service(stream, program=("-c", SLOW_TO_STOP))
+    one.comes_to(one.ready, "it is not ready")
+    one.send(signal.SIGTERM)
+    one.says("about to stop")
+    one.send(signal.SIGTERM)
+    assert one.ends() == 128 + signal.SIGTERM
+
+
+SLOW_TO_STOP = """
+import sys, time
+from stream_fs.cli.main import main
+from stream_fs.pipeline.worker import Worker
+
+def stop(self):
+    print("about to stop", file=sys.stderr, flush=True)
+    time.sleep(600)
+
+Worker.stop = stop
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_a_client_that_hangs_ends_it(stream: Stream, service: MakeService) -> None:
+    limits = {"kafka.transaction_timeout": 1.0, "service.watchdog_seconds": 2.0}
+    one = service(stream, limits, program=("-c", HANGING_CLIENT))
+    assert one.ends() == 70, one.said
+    assert "a client call hangs; ending the process" in one.said
+    assert "in never_answers" in one.said, "where it hangs"
+
+
+HANGING_CLIENT = """
+import sys, time
+from stream_fs.cli.main import main
+from stream_fs.kafka.consumer import KafkaInput
+
+def never_answers(self, timeout):
+    time.sleep(600)
+
+KafkaInput.poll = never_answers
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_a_broker_that_cannot_be_reached_is_named(unreachable: Service) -> None:
+    assert unreachable.ends() == 4, unreachable.said
+    assert f"bootstrap.servers={NOWHERE}" in unreachable.said
+    assert "Connection refused" in unreachable.said
+    assert "Traceback" not in unreachable.said

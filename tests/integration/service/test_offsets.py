@@ -1,0 +1,89 @@
+"""Where to continue: the state alone decides, and what it needs must still be there."""
+
+from __future__ import annotations
+
+import pytest
+from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
+
+from stream_fs.errors import OffsetGone
+from stream_fs.pipeline import events
+from tests.integration.kafka.backend import KafkaBackend
+from tests.integration.processes import wait_until
+from tests.integration.service.conftest import MakeMember
+from tests.integration.service.stream import CHUNK, FIRST, Stream, chunks
+from tests.integration.service.undisturbed import assert_undisturbed
+from tests.integration.topics import PATIENCE_SECONDS
+
+
+@pytest.mark.parametrize("moved_to", [7, 1_000_000])
+def test_offsets_of_the_group_that_somebody_moved_are_put_right(
+    moved_to: int, stream: Stream, member: MakeMember
+) -> None:
+    stream.feed(chunks(2))
+    first = member(stream)
+    first.completes(2)
+    first.stop()
+    place = TopicPartition(*stream.only, moved_to)
+    moved = ConsumerGroupTopicPartitions(stream.name, [place])
+    for done in stream.topics.admin.alter_consumer_group_offsets([moved]).values():
+        done.result(PATIENCE_SECONDS)
+
+    stream.feed(chunks(3)[-CHUNK:][: CHUNK - 1])  # not a whole chunk
+    second = member(stream)
+    second.until(lambda: second.phase() == "running", "running")
+    committed = FIRST + CHUNK
+    assert second.of(events.OffsetsDiffer) == [
+        events.OffsetsDiffer(stream.only, group=moved_to, state=committed)
+    ]
+    wait_until(lambda: group_offset(stream) == committed, "the group learns of the state's offset")
+    second.die()
+
+    stream.feed(chunks(3)[-1:])
+    third = member(stream)
+    third.completes(3)
+    assert not third.of(events.OffsetsDiffer)
+    assert_undisturbed(stream, 3)
+
+
+@pytest.mark.parametrize("snapshot_first", [False, True])
+def test_input_that_retention_has_deleted_is_missed(
+    snapshot_first: bool, stream: Stream, member: MakeMember
+) -> None:
+    """Also what only the replay needs: without a snapshot at the end, from the first chunk on."""
+    stream.feed(chunks(3))
+    first = member(stream)
+    first.completes(2)
+    if snapshot_first:
+        first.stop()
+    else:
+        first.die()
+    needed = FIRST + CHUNK if snapshot_first else FIRST
+    KafkaBackend(stream.topics).delete_below(stream.only, needed + 1)
+
+    second = member(stream)
+    with pytest.raises(OffsetGone) as caught:
+        second.until(lambda: second.phase() == "running", "running")
+    message = str(caught.value)
+    assert f"{stream.only} continues at offset {needed}" in message
+    assert f"[{needed + 1}, {FIRST + 2 * CHUNK})" in message
+    assert "`stream-fs checkpoint reset`" in message
+    assert f"`stream-fs checkpoint reset --keep-model --to-offset {needed + 1}`" in message
+
+
+def test_what_lies_before_the_offset_may_be_deleted(stream: Stream, member: MakeMember) -> None:
+    stream.feed(chunks(2))
+    first = member(stream)
+    first.completes(2)
+    first.stop()
+    KafkaBackend(stream.topics).delete_below(stream.only, FIRST + CHUNK)
+    stream.feed(chunks(3)[-CHUNK:])
+    second = member(stream)
+    second.completes(3)
+    assert_undisturbed(stream, 3)
+
+
+def group_offset(stream: Stream) -> int:
+    wanted = ConsumerGroupTopicPartitions(stream.name, [TopicPartition(*stream.only)])
+    (answer,) = stream.topics.admin.list_consumer_group_offsets([wanted]).values()
+    (found,) = answer.result(PATIENCE_SECONDS).topic_partitions
+    return int(found.offset)

@@ -1,0 +1,108 @@
+"""Transactions that fail: what was computed is published all the same, and once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from confluent_kafka import Producer
+
+from stream_fs.errors import AbortableError
+from stream_fs.kafka import ClientSettings, KafkaTransport
+from stream_fs.kafka.outbox import KafkaOutbox
+from stream_fs.pipeline import events
+from stream_fs.pipeline.ports import Partition
+from tests.integration.processes import wait_until
+from tests.integration.service.conftest import MakeMember, MakeStream
+from tests.integration.service.stream import CHUNK, Stream, chunks
+from tests.integration.service.undisturbed import assert_undisturbed
+from tests.integration.topics import PATIENCE_SECONDS
+
+
+class Refused(KafkaOutbox):
+    """Its second commit fails, and the transaction has to be aborted."""
+
+    def __init__(self, settings: ClientSettings, transactional_id: str) -> None:
+        super().__init__(settings, transactional_id)
+        self._commits = 0
+
+    def commit(self) -> None:
+        self._commits += 1
+        if self._commits == 2:
+            raise AbortableError("refused")
+        super().commit()
+
+
+class RefusingTransport(KafkaTransport):
+    def outbox(self, partition: Partition) -> KafkaOutbox:
+        return Refused(self._settings, f"{self._settings.group}/{partition}")
+
+
+def test_an_aborted_chunk_is_sent_again(stream: Stream, member: MakeMember) -> None:
+    stream.feed(chunks(3))
+    one = member(stream, transport=RefusingTransport)
+    one.completes(3)
+    assert one.of(events.TransactionFailed) == [
+        events.TransactionFailed(stream.only, "aborted", "refused")
+    ]
+    assert not one.of(events.Fenced)
+    # The record that was aborted and the marker behind it take offsets 2 and 3.
+    assert list(stream.committed(stream.configuration().output.topic)) == [0, 4, 6]
+    assert_undisturbed(stream, 3)
+
+
+def test_the_broker_voids_a_transaction_that_takes_too_long(
+    make_stream: MakeStream, member: MakeMember
+) -> None:
+    stream = make_stream({"kafka.transaction_timeout": 2.0})
+    stream.feed(chunks(3))
+    rankings = stream.configuration().output.topic
+    slow = member(stream)
+
+    def wait() -> None:
+        """Until the marker of the abort is there."""
+        wait_until(lambda: stream.end(rankings) == 4, "the transaction is not voided")
+
+    slow.at("records sent", 2, wait)
+    slow.completes(3)
+    assert [fence.final for fence in slow.of(events.Fenced)] == [False]
+    first, again = slow.of(events.Restored)
+    assert (first.chunk, first.behind) == (0, 0)
+    assert (again.chunk, again.behind) == (1, 0)
+    assert_undisturbed(stream, 3)
+
+
+@pytest.mark.parametrize("end", [Producer.commit_transaction, Producer.abort_transaction])
+def test_a_commit_behind_a_foreign_open_transaction_is_not_overlooked(
+    end: Callable[[Producer, float], None], stream: Stream, member: MakeMember
+) -> None:
+    stream.feed(chunks(2))
+    first = member(stream)
+    first.completes(2)
+    foreign = Producer(
+        {
+            "bootstrap.servers": stream.topics.bootstrap,
+            "transactional.id": stream.topics.unique("foreign"),
+        }
+    )
+    foreign.init_transactions(PATIENCE_SECONDS)
+    foreign.begin_transaction()
+    state = stream.configuration().state_topics()[stream.only.topic]
+    foreign.produce(state, b"foreign", b"foreign", 0)
+    assert foreign.flush(PATIENCE_SECONDS) == 0
+    stream.feed(chunks(3)[-CHUNK:])
+    first.completes(3)
+    first.die()
+
+    stream.feed(chunks(4)[-CHUNK:])
+    second = member(stream)
+    second.until(lambda: second.phase() == "restoring", "restoring")
+    for _ in range(100):
+        second.worker.turn()
+    assert second.phase() == "restoring"
+    assert not second.of(events.Restored)
+    end(foreign, PATIENCE_SECONDS)
+    second.completes(4)
+    (restored,) = second.of(events.Restored)
+    assert restored.chunk + restored.behind == 3
+    assert_undisturbed(stream, 4)

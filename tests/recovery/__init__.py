@@ -1,0 +1,1 @@
+"""The recovery proof: processes are killed, and what is published stays the same to the byte."""

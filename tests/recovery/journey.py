@@ -1,0 +1,169 @@
+"""One passage through the input, by processes that may be killed on the way.
+
+Journeys share the input topic and the name of the stream, which are in what is published, and have
+a consumer group, a state and outputs of their own, which are not. So what they publish can be
+compared to the byte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Literal, Self
+
+from confluent_kafka.admin import AdminClient
+
+from stream_fs.kafka import Topics
+from stream_fs.service.configuration import load
+from stream_fs.service.topic_plans import topic_plans
+from tests.integration.processes import wait_until
+from tests.recovery.comparison import Published
+from tests.recovery.content import CHUNK, CLUSTERS, DIMENSIONS, SNAPSHOT_EVERY, Content
+from tests.recovery.life import PATIENCE_SECONDS, Life, Signal
+from tests.recovery.starting import Start
+from tests.recovery.subscriber import Subscriber
+from tests.recovery.victim import Moment
+
+_VIEWS = "".join(f'[[views]]\nname = "{n}"\ndimension = {d}\n' for n, d in DIMENSIONS.items())
+_CONFIGURATION = """\
+[stream]
+name = "recovery"
+topics = ["{topic}"]
+{views}
+[selector]
+clusters = {clusters}
+[chunk]
+records = {chunk}
+[checkpoint]
+every_chunks = {every}
+[output]
+topic = "{topic}.{name}.rankings"
+[dead_letters]
+topic = "{topic}.{name}.letters"
+[state]
+topic = "{{topic}}.{name}.state"
+[kafka]
+bootstrap = "{bootstrap}"
+group = "{topic}.{name}"
+properties = {{ {properties} }}
+[service]
+port = 0
+[log]
+format = "json"
+"""
+SAME_MEMBER = '"group.instance.id" = "victim"'
+"""A member that comes back gets its partitions at once, and not when its last life has expired."""
+
+
+def configure(folder: Path, bootstrap: str, topic: str, name: str, properties: str) -> Path:
+    """Write a configuration that reads a topic as a group with a state and outputs of its own."""
+    path = folder / f"{topic}.{name}.toml"
+    text = _CONFIGURATION.format(
+        topic=topic,
+        name=name,
+        bootstrap=bootstrap,
+        views=_VIEWS,
+        clusters=CLUSTERS,
+        chunk=CHUNK,
+        every=SNAPSHOT_EVERY,
+        properties=properties,
+    )
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def make_topics(config: Path) -> list[str]:
+    """Make the topics of a stream but for its input, which exists; which were made."""
+    configuration = load(config, {})
+    topics = Topics(configuration.kafka_settings())
+    return topics.create(topic_plans(configuration, topics))
+
+
+def delete_topics(bootstrap: str, names: Sequence[str]) -> None:
+    """Leave a broker that is not ours as it was."""
+    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+    for deleted in admin.delete_topics(list(names)).values() if names else ():
+        deleted.result(PATIENCE_SECONDS)
+
+
+class Journey:
+    """Ends what it has started when it is left."""
+
+    def __init__(
+        self,
+        bootstrap: str,
+        content: Content,
+        folder: Path,
+        name: str,
+        start: Start,
+        properties: str = SAME_MEMBER,
+    ) -> None:
+        self.content = content
+        self._start = start
+        self.lives: list[Life] = []
+        self._folder = folder
+        self._name = name
+        self._bootstrap = bootstrap
+        self._config = configure(folder, bootstrap, content.topic, name, properties)
+        self._topics = make_topics(self._config)
+        self.rankings = self.subscriber("rankings")
+        self.letters = self.subscriber("letters")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for life in self.lives:
+            life.kill()
+        self.rankings.close()
+        self.letters.close()
+        delete_topics(self._bootstrap, self._topics)
+
+    def subscriber(
+        self,
+        output: Literal["rankings", "letters"],
+        isolation: Literal["read_committed", "read_uncommitted"] = "read_committed",
+    ) -> Subscriber:
+        """A new one, of one of the outputs."""
+        return Subscriber(self._bootstrap, f"{self.content.topic}.{self._name}.{output}", isolation)
+
+    def start(self, moment: Moment | None = None, sent: Signal = "KILL") -> Life:
+        """Another process, which may send itself a signal in a moment of its life."""
+        log = self._folder / f"{self._name}-{len(self.lives)}.log"
+        life = Life(self._start, self._config, log, moment, sent)
+        self.lives.append(life)
+        return life
+
+    def published(self) -> int:
+        """Rankings that a subscriber has received by now."""
+        return self.rankings.listen(0)
+
+    def reach(self, life: Life, count: int) -> None:
+        """Wait until so many rankings are out."""
+        life.until(self._has(count), f"ranking {count}")
+
+    def settled(self, count: int) -> None:
+        """Check that so many rankings are out, and no more, after the end of a process."""
+        wait_until(self._has(count), f"ranking {count}")
+        found = len(self.rankings.decided())
+        assert found == count, f"{found} rankings are out, where {count} should be"
+
+    def complete(self) -> Published:
+        """Go on undisturbed to the end; all that was published on the way."""
+        return self.finish(self.start())
+
+    def finish(self, life: Life) -> Published:
+        """Let this process go on to the end."""
+        life.until_running()
+        self.reach(life, self.content.chunks)
+        life.stop()
+        return Published(self.rankings.everything(), self.letters.everything())
+
+    def _has(self, count: int) -> Callable[[], bool]:
+        return lambda: self.rankings.listen(0.01) >= count

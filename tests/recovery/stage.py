@@ -1,0 +1,49 @@
+"""Where journeys take place: a broker with an input topic, and one undisturbed journey."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from stream_fs.broker import Broker
+from tests.integration.topics import Topics
+from tests.recovery.comparison import Published
+from tests.recovery.content import Content, trickle
+from tests.recovery.journey import Journey
+from tests.recovery.starting import Start
+
+
+@dataclass(frozen=True)
+class Stage:
+    """`expected` is what every journey through this content has to publish."""
+
+    bootstrap: str
+    content: Content
+    folder: Path
+    start: Start
+    expected: Published
+
+    def journey(self, name: str) -> Journey:
+        """Another one, by a name of its own."""
+        return Journey(self.bootstrap, self.content, self.folder, name, self.start)
+
+
+@contextmanager
+def stage(broker: Broker, folder: Path, chunks: int, start: Start) -> Iterator[Stage]:
+    """Fill a topic, and work through it meanwhile without any disturbance.
+
+    So the undisturbed process gets it piece by piece, and the others will find all of it there.
+    """
+    topics = Topics(broker.bootstrap)
+    try:
+        content = Content(topics.create("recovery"), chunks)
+        with Journey(broker.bootstrap, content, folder, "undisturbed", start) as journey:
+            life = journey.start()
+            life.until_running()
+            trickle(broker.bootstrap, content)
+            expected = journey.finish(life)
+        yield Stage(broker.bootstrap, content, folder, start, expected)
+    finally:
+        topics.remove()

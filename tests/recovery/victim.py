@@ -1,0 +1,73 @@
+"""A process to be killed: ``python -m tests.recovery.victim --config FILE [--die-at STEP:N]``.
+
+The real service. Its step hook sends the process a signal (SIGKILL unless told otherwise) at the
+N-th occurrence of a step of a commit; the service itself knows nothing of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import os
+import signal
+import sys
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from stream_fs.service.configuration import load
+from stream_fs.service.run import run
+
+STEPS = ("updated", "begun", "snapshot sent", "records sent", "committed", "advised")
+"""The steps of a commit, in their order; the third one only where a snapshot is due."""
+
+_PR_SET_PDEATHSIG = 1
+
+
+class Moment(NamedTuple):
+    """The N-th occurrence of a step in the life of a process."""
+
+    step: str
+    occurrence: int
+
+    @classmethod
+    def parse(cls, text: str) -> Moment:
+        step, _, occurrence = text.rpartition(":")
+        if step not in STEPS or not occurrence.isdecimal() or int(occurrence) < 1:
+            raise argparse.ArgumentTypeError(f"should be STEP:N, with a step of {STEPS}")
+        return cls(step, int(occurrence))
+
+    def __str__(self) -> str:
+        return f"{self.step}:{self.occurrence}"
+
+
+def hook(moment: Moment | None, what: signal.Signals) -> Callable[[str], None]:
+    """A step hook that sends this process a signal in a moment of its life."""
+    seen: Counter[str] = Counter()
+
+    def step(name: str) -> None:
+        if name not in STEPS:
+            raise ValueError(f"the proof does not know the step {name!r}")
+        seen[name] += 1
+        if moment == (name, seen[name]):
+            os.kill(os.getpid(), what)
+
+    return step
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.recovery.victim", description=__doc__)
+    parser.add_argument("--config", type=Path, required=True, metavar="FILE")
+    parser.add_argument("--die-at", type=Moment.parse, metavar="STEP:N")
+    parser.add_argument("--signal", choices=["KILL", "TERM", "STOP"], default="KILL")
+    options = parser.parse_args(arguments)
+    if sys.platform.startswith("linux"):
+        # Should whoever started it be killed, it goes, too.
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    what = signal.Signals[f"SIG{options.signal}"]
+    return run(load(options.config, os.environ), step=hook(options.die_at, what))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,157 @@
+"""The neighbourhood graph, and the clusters that start the consensus."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stream_fs.selector import consensus
+from stream_fs.selector.consensus import (
+    Evidence,
+    Profile,
+    assign,
+    first_factors,
+    indicator,
+    profile_with,
+    spectral_start,
+)
+from stream_fs.selector.graph import Graph, neighbour_graph
+from tests.properties.streams import SEEDS
+from tests.reference import explicit
+from tests.reference.algorithm1 import neighbour_graph as plain_graph
+
+
+@given(
+    seed=SEEDS,
+    size=st.integers(1, 25),
+    neighbours=st.integers(1, 7),
+    missing=st.sampled_from([0.0, 0.4, 1.0]),
+)
+def test_the_graph_is_that_of_the_plain_loop(
+    seed: int, size: int, neighbours: int, missing: float
+) -> None:
+    rng = np.random.default_rng(seed)
+    present = rng.random(size) >= missing
+    X = rng.random((size, 4))
+    rows = X[present]
+    graph = neighbour_graph(rows @ rows.T, np.flatnonzero(present), size, neighbours)
+    S = graph.S.toarray()
+    np.testing.assert_allclose(S, plain_graph(X.T, present, neighbours), atol=1e-9)
+    np.testing.assert_array_equal(S, S.T)
+    np.testing.assert_allclose(graph.degrees, S.sum(axis=1))
+    assert not S.diagonal().any()
+    assert not S[~present].any()
+
+
+def test_equal_rows_are_joined_with_full_weight() -> None:
+    S = neighbour_graph(np.ones((4, 4)), np.arange(4), 4, 3).S.toarray()
+    np.testing.assert_array_equal(S, 1 - np.eye(4))
+
+
+def blobs(rng: np.random.Generator, each: int) -> tuple[Any, Any]:
+    centres = 10 * np.eye(3)
+    labels = np.repeat(np.arange(3), each)
+    return centres[labels] + rng.normal(size=(3 * each, 3)), labels
+
+
+@pytest.mark.parametrize("dense_rows", [1000, 10])
+def test_the_first_clusters_are_those_of_the_graph(
+    dense_rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By either way to the eigenvectors."""
+    monkeypatch.setattr(consensus, "DENSE_ROWS", dense_rows)
+    rng = np.random.default_rng(1)
+    X, labels = blobs(rng, 20)
+    order = rng.permutation(60)
+    X, labels = X[order], labels[order]
+    parts = [np.arange(0, 60, 2), np.arange(60)]
+    graphs = [neighbour_graph(X[at] @ X[at].T, at, 60, 5) for at in parts]
+    P = spectral_start(graphs, 3, np.random.default_rng(0))
+    np.testing.assert_allclose(P.sum(axis=1), 1.0)
+    np.testing.assert_allclose(np.sort(P, axis=1)[:, -1], 0.9 + 0.1 / 3)
+    found = P.argmax(axis=1)
+    assert len(set(zip(found, labels, strict=True))) == 3
+
+
+def test_the_best_of_several_starts_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two pairs of rows; of the clusterings that k-means might end in, one fits."""
+    ends = iter([[0, 1, 0, 1], [0, 1, 1, 1], [0, 0, 1, 1], [0, 1, 1, 0], [1, 1, 0, 1]])
+
+    def kmeans(points: Any, *_: Any, **__: Any) -> tuple[Any, Any]:
+        labels = np.array(next(ends))
+        return np.array([points[labels == k].mean(axis=0) for k in range(2)]), labels
+
+    monkeypatch.setattr(consensus, "kmeans2", kmeans)
+    pairs = np.kron(np.eye(2), 1 - np.eye(2))
+    graph = Graph(scipy.sparse.csr_array(pairs), pairs.sum(axis=1))
+    P = spectral_start([graph], 2, np.random.default_rng(0))
+    assert P.argmax(axis=1).tolist() == [0, 0, 1, 1]
+    assert next(ends, None) is None
+
+
+def test_a_graph_without_edges_can_be_clustered() -> None:
+    empty = neighbour_graph(np.zeros((0, 0)), np.zeros(0, np.intp), 5, 5)
+    assert isinstance(empty, Graph)
+    P = spectral_start([empty], 2, np.random.default_rng(0))
+    np.testing.assert_allclose(P.sum(axis=1), 1.0)
+
+
+@given(seed=SEEDS, views=st.integers(1, 3), size=st.integers(1, 12), clusters=st.integers(1, 4))
+def test_rows_are_assigned_as_the_plain_loop_does(
+    seed: int, views: int, size: int, clusters: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    X = [rng.random((size, 5)) for _ in range(views)]
+    present = [rng.random(size) > 0.4 for _ in range(views)]
+    sums = [
+        explicit.weighted_sums(
+            rng.random((9, 5)), np.ones(9, bool), rng.dirichlet([1] * clusters, 9)
+        )
+        for _ in range(views)
+    ]
+    profiles = [Profile(s.C, s.Z, s.m, s.n) for s in sums]
+    evidence = [
+        Evidence(x[mask], np.flatnonzero(mask), (x[mask] ** 2).sum(axis=1), x[mask].sum(axis=0))
+        for x, mask in zip(X, present, strict=True)
+    ]
+    P = assign(size, evidence, profiles, clusters)
+    np.testing.assert_allclose(P, explicit.assign(X, present, sums), rtol=1e-6)
+    np.testing.assert_allclose(P.sum(axis=1), 1.0)
+    more = profile_with(profiles[0], evidence[0], P)
+    added = explicit.weighted_sums(X[0], present[0], P)
+    np.testing.assert_allclose(more.Z, sums[0].Z + added.Z)
+    np.testing.assert_allclose(more.C, sums[0].C + added.C)
+    np.testing.assert_allclose(more.sum, sums[0].m + added.m)
+    assert more.n == sums[0].n + added.n
+
+
+def test_a_view_without_a_profile_says_nothing() -> None:
+    rows = np.random.default_rng(0).random((4, 2))
+    view = Evidence(rows, np.arange(4), (rows**2).sum(axis=1), rows.sum(axis=0))
+    empty = Profile(np.zeros(3), np.zeros((2, 3)), np.zeros(2), 0.0)
+    np.testing.assert_allclose(assign(4, [view], [empty], 3), 1 / 3)
+
+
+def test_the_indicator_has_columns_of_unit_length() -> None:
+    P = np.array([[0.9, 0.1], [0.2, 0.8]])
+    U = indicator(P)
+    np.testing.assert_allclose(np.linalg.norm(U, axis=0), 1.0)
+    np.testing.assert_allclose(U[0, 0] / U[1, 0], 0.901 / 0.201)
+
+
+@given(seed=SEEDS, d=st.integers(1, 8), clusters=st.integers(1, 4), power=st.integers(-100, 100))
+def test_the_first_V_solves_the_ridge_problem(seed: int, d: int, clusters: int, power: int) -> None:
+    rng = np.random.default_rng(seed)
+    U = rng.random((12, clusters))
+    R, Q = U.T @ U, rng.random((d, clusters)) * 10.0**power
+    np.testing.assert_allclose(first_factors(Q, R), explicit.first_V(R, Q), rtol=1e-6)
+    assert (first_factors(Q, R) > 0).all()
+
+
+def test_where_nothing_is_known_the_first_V_is_zero() -> None:
+    assert not first_factors(np.zeros((3, 2)), np.zeros((2, 2))).any()

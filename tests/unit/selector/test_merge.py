@@ -1,0 +1,79 @@
+"""What can be merged, and what cannot."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from stream_fs.errors import IncompatibleState
+from stream_fs.selector import State, View, initial_state, params, read_chunk, update
+from stream_fs.selector.merge import merge
+from tests.properties.streams import state_bytes
+
+VIEWS = [View("a", 3, "none"), View("b", 2, "none")]
+
+
+def model(origin: str = "", seed: int = 0, **inputs: Any) -> State:
+    chosen = params(VIEWS, 2, seed=seed)
+    return update(initial_state(chosen, origin), read_chunk(chosen.views, inputs))[0]
+
+
+def rows(d: int, size: int = 20, seed: int = 0) -> Any:
+    return np.random.default_rng(seed).random((size, d))
+
+
+def test_nothing_cannot_be_merged() -> None:
+    with pytest.raises(IncompatibleState, match="no models"):
+        merge([])
+
+
+def test_models_of_other_parameters_cannot_be_merged() -> None:
+    one, other = model(a=rows(3)), model(a=rows(3), seed=1)
+    with pytest.raises(IncompatibleState, match=f"{one.params.fingerprint}.*differ"):
+        merge([one, other])
+
+
+def test_the_first_model_gives_the_origin() -> None:
+    assert merge([model("east", a=rows(3)), model("west", a=rows(3))]).origin == "east"
+
+
+def test_a_view_that_one_model_has_not_seen_is_taken_from_the_other() -> None:
+    one, other = model(a=rows(3)), model(a=rows(3, seed=1), b=rows(2))
+    both = merge([one, other])
+    for field in ("sum", "R", "Q", "V"):
+        np.testing.assert_array_equal(
+            getattr(both.views["b"], field), getattr(other.views["b"], field)
+        )
+    assert both.views["a"].n == 40
+    np.testing.assert_allclose(both.alpha, (one.alpha + other.alpha) / 2)
+
+
+def test_merging_is_associative_but_for_rounding() -> None:
+    one, two, three = (model(a=rows(3, seed=s), b=rows(2, 20, s)) for s in range(3))
+    left, right = merge([merge([one, two]), three]), merge([one, merge([two, three])])
+    for name in left.views:
+        for field in ("n", "sum", "energy", "R", "Q", "V", "loss"):
+            np.testing.assert_allclose(
+                getattr(left.views[name], field), getattr(right.views[name], field)
+            )
+
+
+def test_a_merged_model_goes_on() -> None:
+    both = merge([model(a=rows(3)), model(a=rows(3, seed=1), b=rows(2))])
+    after, report = update(both, read_chunk(both.params.views, {"a": rows(3, 5), "b": rows(2, 5)}))
+    assert (after.total, after.chunk, report.chunk) == (45, 3, 3)
+    assert np.isfinite(list(report.loss.values())).all()
+
+
+def test_signs_of_different_origins_are_independent() -> None:
+    """So that sketches of partitions add up like those of one stream."""
+    one, other = model("east", a=rows(3)), model("west", a=rows(3))
+    first, second = one.views["a"].sketch, other.views["a"].sketch
+    assert first is not None
+    assert second is not None
+    assert not np.array_equal(first.g, second.g)
+    same = replace(other, origin="east")
+    assert state_bytes(same) != state_bytes(one)
