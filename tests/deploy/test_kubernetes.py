@@ -88,7 +88,7 @@ def test_there_is_an_overlay_with_three_replicas() -> None:
     found = {resource["kind"]: resource for resource in built(FOLDER / "overlays/three-replicas")}
     replicas = found["Deployment"]["spec"]["replicas"]
     assert replicas == 3
-    # A process without a partition is never ready.
+    # A process without a partition has nothing to do.
     create = parser().parse_args(container_of(pod_of(found["Job"]))["args"])
     assert create.partitions >= replicas
 
@@ -152,10 +152,9 @@ def test_an_orderly_end_has_the_time_it_needs(
     assert pod["terminationGracePeriodSeconds"] > grace
 
 
-def test_a_roll_out_does_not_wait_for_a_process_without_a_partition(
-    resources: dict[str, Resource],
-) -> None:
-    assert resources["Deployment"]["spec"]["strategy"]["rollingUpdate"]["maxSurge"] == 0
+def test_a_new_process_is_there_before_an_old_one_goes(resources: dict[str, Resource]) -> None:
+    roll_out = resources["Deployment"]["spec"]["strategy"]["rollingUpdate"]
+    assert roll_out == {"maxSurge": 1, "maxUnavailable": 0}
 
 
 def test_a_process_may_do_nothing_that_it_need_not(resources: dict[str, Resource]) -> None:

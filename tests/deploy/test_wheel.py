@@ -41,9 +41,8 @@ def context(folder: Path) -> None:
     build, _ = DOCKERFILE.split("\nFROM python:${PYTHON}-slim\n")
     for words in re.findall(r"^COPY (.*)$", build, re.MULTILINE):
         for name in words.split()[:-1]:
-            for source in ROOT.glob(name):
-                copy = shutil.copytree if source.is_dir() else shutil.copy
-                copy(source, folder / source.name)
+            copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+            copy(ROOT / name, folder / name)
 
 
 def run(*command: str | Path, cwd: Path) -> str:
