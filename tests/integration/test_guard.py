@@ -15,10 +15,11 @@ from tests.integration.processes import mentioning, wait_until
 
 ROOT = Path(__file__).parents[2]
 PARENT = """
-import os, sys, time
+import os, signal, sys, time
 from pathlib import Path
 from stream_fs.broker.guarded import GuardedCommand
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where a shell made it
 scratch = Path(sys.argv[1])
 sleeper = [sys.executable, "-c", "import time; time.sleep(1000)", str(scratch)]
 command = GuardedCommand(sleeper, output=scratch / "log", scratch=scratch)

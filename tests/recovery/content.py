@@ -7,7 +7,6 @@ kinds, alone and in runs, with keys and headers of their own.
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -24,7 +23,7 @@ CHUNK, FIRST_CHUNK = 20, 40
 SNAPSHOT_EVERY = 4
 """Chunks: there is a snapshot at 1, 5, 9, …"""
 
-_PAUSE_SECONDS = 0.05
+_PIECES = 12
 _RAMP = {name: np.arange(dimension) % 3 for name, dimension in DIMENSIONS.items()}
 _BAD = (
     b"not a record",
@@ -48,6 +47,11 @@ class Content:
 def records_for(chunks: int) -> int:
     """Good records that fill so many chunks."""
     return FIRST_CHUNK + (chunks - 1) * CHUNK
+
+
+def chunks_in(records: int) -> int:
+    """Chunks that so many good records fill."""
+    return 1 + (records - FIRST_CHUNK) // CHUNK if records >= FIRST_CHUNK else 0
 
 
 def has_snapshot(chunk: int) -> bool:
@@ -97,13 +101,11 @@ class Source:
             self._producer.produce(topic, _BAD[kind], f"bad-{kind}", partition, headers=headers)
 
 
-def trickle(bootstrap: str, content: Content, seed: int = 0) -> None:
-    """Write all chunks, and half a one that never gets full, in pieces of all sizes."""
-    source = Source(bootstrap, content.topic, seed=seed)
-    chance = np.random.default_rng(seed)
-    left = records_for(content.chunks) + CHUNK // 2
-    while left:
-        piece = min(left, int(chance.integers(1, 4 * CHUNK)))
-        source.write(piece)
-        left -= piece
-        time.sleep(_PAUSE_SECONDS)
+def pieces(content: Content, seed: int = 0) -> list[int]:
+    """Good records to write at a time: in all, every chunk, and half a one that never gets full.
+
+    They end anywhere in a chunk.
+    """
+    total = records_for(content.chunks) + CHUNK // 2
+    inner = np.random.default_rng(seed).choice(total - 1, _PIECES - 1, replace=False) + 1
+    return [int(piece) for piece in np.diff([0, *np.sort(inner), total])]

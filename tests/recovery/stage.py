@@ -10,7 +10,7 @@ from pathlib import Path
 from stream_fs.broker import Broker
 from tests.integration.topics import Topics
 from tests.recovery.comparison import Published
-from tests.recovery.content import Content, trickle
+from tests.recovery.content import Content, Source, chunks_in, pieces
 from tests.recovery.journey import Journey
 from tests.recovery.starting import Start
 
@@ -34,15 +34,20 @@ class Stage:
 def stage(broker: Broker, folder: Path, chunks: int, start: Start) -> Iterator[Stage]:
     """Fill a topic, and work through it meanwhile without any disturbance.
 
-    So the undisturbed process gets it piece by piece, and the others will find all of it there.
+    The undisturbed process gets it piece by piece, and has to wait in the middle of a chunk; the
+    others will find all of it there.
     """
     topics = Topics(broker.bootstrap)
     try:
         content = Content(topics.create("recovery"), chunks)
+        source = Source(broker.bootstrap, content.topic)
         with Journey(broker.bootstrap, content, folder, "undisturbed", start) as journey:
             life = journey.start()
-            life.until_running()
-            trickle(broker.bootstrap, content)
+            written = 0
+            for piece in pieces(content):
+                source.write(piece)
+                written += piece
+                journey.reach(life, chunks_in(written))
             expected = journey.finish(life)
         yield Stage(broker.bootstrap, content, folder, start, expected)
     finally:

@@ -15,7 +15,6 @@ from tests.recovery.faults import (
     kill_at,
     kill_randomly,
     nothing_to_replay,
-    overtake,
     stop_often,
 )
 from tests.recovery.stage import Stage, stage
@@ -71,11 +70,4 @@ def test_an_orderly_end_leaves_nothing_to_replay_and_changes_no_byte(staged: Sta
         stop_often(journey, times=3, chunks=6)
         found = journey.complete()
         nothing_to_replay(journey.lives[-1], 18)
-    is_as_expected(found, staged)
-
-
-def test_a_process_that_wakes_up_late_publishes_nothing_more(staged: Stage) -> None:
-    with staged.journey("overtaken") as journey:
-        overtake(journey)
-        found = journey.complete()
     is_as_expected(found, staged)

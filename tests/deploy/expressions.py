@@ -1,0 +1,89 @@
+"""Which series an expression asks for, and which there are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import get_args
+
+import promql_parser
+from prometheus_client import CollectorRegistry, Histogram, Info
+from prometheus_client.metrics import MetricWrapperBase
+
+from stream_fs.pipeline import events
+from stream_fs.service.metrics import Metrics
+
+TARGET = frozenset({"job", "instance", "namespace"})
+"""Labels that Prometheus adds to everything that it scrapes."""
+
+
+@dataclass(frozen=True)
+class Declared:
+    """A metric as the service declares it."""
+
+    labels: frozenset[str]
+    meaning: str
+
+
+@cache
+def declared() -> Mapping[str, Declared]:
+    """The metrics of the service, by the name of their series (of a histogram, its buckets)."""
+    found = {}
+    for metric in vars(Metrics(CollectorRegistry())).values():
+        if isinstance(metric, MetricWrapperBase):
+            suffix = {Histogram: "_bucket", Info: "_info"}.get(type(metric), "")
+            (family,) = metric.describe()
+            total = "_total" if family.type == "counter" else ""
+            more = {Histogram: {"le"}, Info: {"version", "python"}}.get(type(metric), set())
+            labels = TARGET | set(metric._labelnames) | more
+            found[family.name + total + suffix] = Declared(labels, family.documentation)
+    return found
+
+
+def nodes(expression: str) -> list[promql_parser.Expr]:
+    """An expression and all its parts."""
+    found: list[promql_parser.Expr] = []
+    promql_parser.walk(promql_parser.parse(expression), found.append)
+    return found
+
+
+def selectors(expression: str) -> list[promql_parser.VectorSelector]:
+    """Every selector in an expression."""
+    return [node for node in nodes(expression) if isinstance(node, promql_parser.VectorSelector)]
+
+
+def names(expression: str) -> set[str]:
+    """The series that an expression asks for."""
+    return {str(selector.name) for selector in selectors(expression)}
+
+
+def grouped(expression: str) -> list[str]:
+    """The labels that an expression aggregates by."""
+    aggregates = [n for n in nodes(expression) if isinstance(n, promql_parser.AggregateExpr)]
+    return [label for n in aggregates if n.modifier for label in n.modifier.labels]
+
+
+def mistakes(expression: str) -> list[str]:
+    """Metrics, labels and values of labels in an expression that the service does not have."""
+    every = frozenset().union(*(metric.labels for metric in declared().values()))
+    found = [label for label in grouped(expression) if label not in every]
+    for selector in selectors(expression):
+        name = str(selector.name)
+        if not name.startswith("stream_fs_"):
+            continue
+        if name not in declared():
+            found.append(name)
+            continue
+        metric = declared()[name]
+        for matcher in selector.matchers.matchers:
+            if matcher.name not in metric.labels:
+                found.append(f"{name}{{{matcher.name}}}")
+            elif matcher.name not in TARGET and "$" not in matcher.value:
+                known = " ".join(get_args(events.Phase)) + metric.meaning
+                found += [
+                    f"{name}{{{matcher.name}={value}}}"
+                    for value in matcher.value.split("|")
+                    if value not in known
+                ]
+    return found

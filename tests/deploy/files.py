@@ -1,0 +1,29 @@
+"""Where the deployment files are, and how to read them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).parents[2]
+DEPLOY = ROOT / "deploy"
+
+
+def documents(path: Path) -> list[dict[str, Any]]:
+    """The documents of a YAML file."""
+    return list(yaml.safe_load_all(path.read_text(encoding="utf-8")))
+
+
+def document(path: Path) -> dict[str, Any]:
+    """The only document of a YAML file."""
+    (only,) = documents(path)
+    return only
+
+
+def blocks(name: str, language: str) -> list[str]:
+    """The fenced blocks in this language of a Markdown file."""
+    text = (DEPLOY / name).read_text(encoding="utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)

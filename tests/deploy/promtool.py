@@ -1,0 +1,19 @@
+"""Prometheus' own judgement of configuration and rules."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+
+def promtool(*words: str | Path) -> str:
+    """What promtool says when it agrees; a test without it is skipped."""
+    program = shutil.which("promtool")
+    if program is None:
+        pytest.skip("promtool is missing (Debian package: prometheus)")
+    said = subprocess.run([program, *words], capture_output=True, text=True, check=False)
+    assert said.returncode == 0, said.stdout + said.stderr
+    return said.stdout

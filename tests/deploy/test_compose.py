@@ -1,0 +1,116 @@
+"""The compose file: by its schema, and together with the files that it mounts."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stream_fs.cli.main import parser
+from stream_fs.service.configuration import load
+from tests.deploy.files import DEPLOY, document
+from tests.deploy.promtool import promtool
+from tests.deploy.test_image import variables
+
+FOLDER = DEPLOY / "compose"
+COMPOSE = document(FOLDER / "compose.yaml")
+SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
+
+
+def target(service: str, source: str) -> str:
+    """Where in a service a file is mounted."""
+    (found,) = [c["target"] for c in SERVICES[service]["configs"] if c["source"] == source]
+    assert isinstance(found, str)
+    return found
+
+
+def test_it_is_a_compose_file() -> None:
+    validator = Path(sys.executable).with_name("check-jsonschema")
+    said = subprocess.run(
+        [validator, "--builtin-schema", "vendor.compose-spec", FOLDER / "compose.yaml"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert said.returncode == 0, said.stdout
+
+
+def test_every_mounted_file_exists_and_is_mounted() -> None:
+    declared = {name: FOLDER / config["file"] for name, config in COMPOSE["configs"].items()}
+    assert [path for path in declared.values() if not path.is_file()] == []
+    used = {c["source"] for service in SERVICES.values() for c in service.get("configs", ())}
+    assert used == declared.keys()
+
+
+def test_the_build_is_that_of_the_image() -> None:
+    build = SERVICES["stream-fs"]["build"]
+    assert (FOLDER / build["context"] / build["dockerfile"]).resolve() == DEPLOY / (
+        "docker/Dockerfile"
+    )
+
+
+def test_the_configuration_can_be_used() -> None:
+    loaded = load(FOLDER / "config.toml", {})
+    listeners = SERVICES["kafka"]["environment"]["KAFKA_ADVERTISED_LISTENERS"]
+    assert f"INSIDE://{loaded.kafka.bootstrap}" in listeners.split(",")
+    assert target("stream-fs", "stream-fs") == variables()["STREAM_FS_CONFIG"]
+
+
+def test_the_topics_are_made_before_the_service_starts() -> None:
+    words = SERVICES["topics"]["command"]
+    made = parser().parse_args(words)
+    assert (made.partitions, made.replication) == (3, 1)
+    waits = SERVICES["stream-fs"]["depends_on"]
+    assert waits == {"topics": {"condition": "service_completed_successfully"}}
+
+
+def test_an_orderly_end_has_the_time_it_needs() -> None:
+    grace = load(FOLDER / "config.toml", {}).service.grace_seconds
+    assert float(SERVICES["stream-fs"]["stop_grace_period"].removesuffix("s")) > grace
+
+
+@pytest.mark.parametrize("service", ["topics", "stream-fs"])
+def test_a_process_of_ours_may_do_nothing_that_it_need_not(service: str) -> None:
+    ours = SERVICES[service]
+    assert ours["read_only"] is True
+    assert ours["cap_drop"] == ["ALL"]
+    assert ours["security_opt"] == ["no-new-privileges:true"]
+
+
+def test_nothing_listens_beyond_this_machine() -> None:
+    ports = [port for service in SERVICES.values() for port in service.get("ports", ())]
+    assert ports
+    assert all(port.startswith("127.0.0.1:") for port in ports)
+
+
+def test_prometheus_takes_its_configuration_and_the_rules(tmp_path: Path) -> None:
+    inside = Path("/etc/prometheus")
+    for source in ("prometheus", "recording", "alerts"):
+        place = tmp_path / Path(target("prometheus", source)).relative_to(inside)
+        place.parent.mkdir(exist_ok=True)
+        shutil.copy(FOLDER / COMPOSE["configs"][source]["file"], place)
+    said = promtool("check", "config", tmp_path / "prometheus.yml")
+    assert "2 rule files found" in said
+
+
+def test_prometheus_scrapes_the_processes() -> None:
+    (job,) = document(FOLDER / "prometheus.yaml")["scrape_configs"]
+    assert job["job_name"] == "stream-fs"
+    (lookup,) = job["dns_sd_configs"]
+    assert set(lookup["names"]) <= SERVICES.keys()
+    assert str(lookup["port"]) == variables()["STREAM_FS_SERVICE__PORT"]
+
+
+def test_grafana_finds_the_dashboard_and_the_data() -> None:
+    (source,) = document(FOLDER / "grafana/data-source.yaml")["datasources"]
+    host, port = source["url"].removeprefix("http://").split(":")
+    assert f"127.0.0.1:{port}:{port}" in SERVICES[host]["ports"]
+    (provider,) = document(FOLDER / "grafana/dashboards.yaml")["providers"]
+    dashboard = Path(target("grafana", "dashboard"))
+    assert dashboard.parent == Path(provider["options"]["path"])
+    home = SERVICES["grafana"]["environment"]["GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH"]
+    assert home == str(dashboard)

@@ -1,0 +1,112 @@
+"""The image: its Dockerfile, what it copies, what it locks, and how its health is asked."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from stream_fs.service import health
+from stream_fs.service.web import WebServer
+from tests.deploy.files import DEPLOY, ROOT
+
+FOLDER = DEPLOY / "docker"
+DOCKERFILE = (FOLDER / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", " ")
+IGNORED = (FOLDER / "Dockerfile.dockerignore").read_text(encoding="utf-8")
+
+
+def variables() -> dict[str, str]:
+    (words,) = re.findall(r"^ENV (PATH=.*)$", DOCKERFILE, re.MULTILINE)
+    return dict(word.split("=", 1) for word in words.split())
+
+
+def test_the_linter_has_nothing_to_say() -> None:
+    hadolint = Path(sys.executable).with_name("hadolint")
+    said = subprocess.run(
+        [hadolint, FOLDER / "Dockerfile"], capture_output=True, text=True, check=False
+    )
+    assert (said.returncode, said.stdout) == (0, "")
+
+
+def test_everything_that_is_copied_is_let_in_and_nothing_else() -> None:
+    let_in = {line[1:] for line in IGNORED.splitlines() if line.startswith("!")}
+    assert "*" in IGNORED.splitlines()
+    copied = {
+        source
+        for words in re.findall(r"^COPY ((?!--from).*)$", DOCKERFILE, re.MULTILINE)
+        for source in words.split()[:-1]
+    }
+    assert copied == let_in
+    # The wheel is built of what is copied.
+    assert all((ROOT / name).exists() for name in copied)
+
+
+def test_the_tool_that_installs_is_locked_too() -> None:
+    (select,) = re.findall(r"sed -n '(.*?)' constraints\.txt", DOCKERFILE)
+    found = subprocess.run(
+        ["sed", "-n", select, "constraints.txt"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    first, *hashes = found.splitlines()
+    assert re.fullmatch(r"uv==[\d.]+ \\", first)
+    assert hashes
+    assert all(re.fullmatch(r" +--hash=sha256:[0-9a-f]{64}( \\)?", line) for line in hashes)
+    assert not hashes[-1].endswith("\\")
+
+
+def test_nothing_is_installed_that_has_no_hash() -> None:
+    steps = re.findall(r"(?:pip install|uv build) [^&\n]*", DOCKERFILE)
+    assert len(steps) == 4
+    # Our own wheel has just been built.
+    assert all("--require-hashes" in step or "--no-deps dist/*.whl" in step for step in steps)
+
+
+def test_the_label_has_the_version() -> None:
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    (version,) = re.findall(r"^ARG VERSION=(.*)$", DOCKERFILE, re.MULTILINE)
+    assert version == declared["project"]["version"]
+
+
+def test_it_is_nobody_who_runs() -> None:
+    *_, user = re.findall(r"^USER (.*)$", DOCKERFILE, re.MULTILINE)
+    assert user == "65532:65532"
+
+
+@pytest.mark.parametrize(("alive", "code"), [(True, 0), (False, 1)])
+def test_the_health_check_asks_the_service(alive: bool, code: int) -> None:
+    pages = health.pages(CollectorRegistry(), lambda: (alive, "hung"), lambda: (False, "restoring"))
+    with WebServer("127.0.0.1", 0, pages) as server:
+        asked = ask_health(server.port)
+    assert (asked.returncode, asked.stdout.strip()) == (code, "ok" if alive else "hung")
+
+
+def test_the_health_check_fails_where_nobody_answers() -> None:
+    with WebServer("127.0.0.1", 0, {}) as server:
+        port = server.port
+    asked = ask_health(port)
+    assert asked.returncode == 1
+    assert f"port {port}" in asked.stderr
+
+
+def test_service_and_health_check_agree_on_the_port() -> None:
+    (exposed,) = re.findall(r"^EXPOSE (\d+)$", DOCKERFILE, re.MULTILINE)
+    assert variables()["STREAM_FS_SERVICE__PORT"] == exposed
+    assert variables()["STREAM_FS_SERVICE__HOST"] == "0.0.0.0"
+
+
+def ask_health(port: int) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-I", FOLDER / "healthcheck.py"],
+        env={"STREAM_FS_SERVICE__PORT": str(port)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )

@@ -1,0 +1,183 @@
+"""The Kubernetes manifests: by the schemas of Kubernetes, and whether they fit together."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import kubernetes_validate
+import pytest
+import yaml
+
+from stream_fs.cli.main import parser
+from stream_fs.service.configuration import Configuration, load
+from tests.deploy.files import DEPLOY
+from tests.deploy.kustomize import Resource, built
+from tests.deploy.test_image import variables
+
+FOLDER = DEPLOY / "kubernetes"
+OVERLAYS = sorted(path.parent for path in FOLDER.glob("overlays/*/kustomization.yaml"))
+# The oldest version that they are written for, and the newest that is known.
+VERSIONS = ("1.30", kubernetes_validate.latest_version())
+
+
+def by_kubectl(folder: Path) -> list[Resource]:
+    said = subprocess.run(
+        ["kubectl", "kustomize", folder], capture_output=True, text=True, check=True
+    )
+    hashed = re.compile(r"(?<=name: stream-fs)-[0-9a-z]{10}$", re.MULTILINE)
+    return list(yaml.safe_load_all(hashed.sub("", said.stdout)))
+
+
+# Where there is a kubectl, it must build the same.
+BUILDERS = [built, *([by_kubectl] if shutil.which("kubectl") else [])]
+
+
+@pytest.fixture(params=[FOLDER / "base", *OVERLAYS], ids=lambda folder: folder.name)
+def resources(request: pytest.FixtureRequest) -> dict[str, Resource]:
+    return {resource["kind"]: resource for resource in built(request.param)}
+
+
+@pytest.fixture
+def pod(resources: dict[str, Resource]) -> Resource:
+    return pod_of(resources["Deployment"])
+
+
+def pod_of(resource: Resource) -> Resource:
+    spec = resource["spec"]["template"]["spec"]
+    assert isinstance(spec, dict)
+    return spec
+
+
+def container_of(pod: Resource) -> Resource:
+    (container,) = pod["containers"]
+    assert isinstance(container, dict)
+    return container
+
+
+def configuration(resources: dict[str, Resource], folder: Path) -> Configuration:
+    """The configuration as the container would read it."""
+    path = folder / "config.toml"
+    path.write_text(resources["ConfigMap"]["data"]["config.toml"], encoding="utf-8")
+    container = container_of(pod_of(resources["Deployment"]))
+    return load(path, {variable["name"]: "secret" for variable in container["env"]})
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_every_resource_is_what_kubernetes_expects(
+    resources: dict[str, Resource], version: str
+) -> None:
+    for kind, resource in resources.items():
+        if kind != "PodMonitor":  # of the Prometheus operator, whose schema is not at hand
+            kubernetes_validate.validate(resource, version, strict=True)
+
+
+@pytest.mark.parametrize("builder", BUILDERS, ids=lambda builder: builder.__name__)
+@pytest.mark.parametrize("folder", OVERLAYS, ids=lambda folder: folder.name)
+def test_an_overlay_builds(folder: Path, builder: Any) -> None:
+    def sorted_by_name(resources: list[Resource]) -> list[Resource]:
+        return sorted(resources, key=lambda r: (r["kind"], r["metadata"]["name"]))
+
+    assert sorted_by_name(builder(folder)) == sorted_by_name(built(folder))
+
+
+def test_there_is_an_overlay_with_three_replicas() -> None:
+    found = {resource["kind"]: resource for resource in built(FOLDER / "overlays/three-replicas")}
+    replicas = found["Deployment"]["spec"]["replicas"]
+    assert replicas == 3
+    # A process without a partition has nothing to do.
+    create = parser().parse_args(container_of(pod_of(found["Job"]))["args"])
+    assert create.partitions >= replicas
+
+
+def test_the_budget_and_the_monitor_select_the_pods(resources: dict[str, Resource]) -> None:
+    labels = resources["Deployment"]["spec"]["template"]["metadata"]["labels"]
+    for kind in ("Deployment", "PodDisruptionBudget", "PodMonitor"):
+        assert resources[kind]["spec"]["selector"] == {"matchLabels": labels}
+    monitor = resources["PodMonitor"]["spec"]
+    # The rules look for this job.
+    assert labels[monitor["jobLabel"]] == "stream-fs"
+    # The topics are made by a pod that they do not select.
+    if "Job" in resources:
+        others = resources["Job"]["spec"]["template"]["metadata"]["labels"]
+        assert not labels.items() <= others.items()
+
+
+def test_every_port_that_is_asked_is_open(resources: dict[str, Resource], pod: Resource) -> None:
+    container = container_of(pod)
+    (port,) = container["ports"]
+    assert str(port["containerPort"]) == variables()["STREAM_FS_SERVICE__PORT"]
+    (endpoint,) = resources["PodMonitor"]["spec"]["podMetricsEndpoints"]
+    assert (endpoint["port"], endpoint["path"]) == (port["name"], "/metrics")
+    probes = {
+        kind: container[f"{kind}Probe"]["httpGet"] for kind in ("startup", "liveness", "readiness")
+    }
+    assert {probe["port"] for probe in probes.values()} == {port["name"]}
+    assert {kind: probe["path"] for kind, probe in probes.items()} == {
+        "startup": "/healthz",
+        "liveness": "/healthz",
+        "readiness": "/readyz",
+    }
+
+
+def test_the_configuration_can_be_used(
+    resources: dict[str, Resource], pod: Resource, tmp_path: Path
+) -> None:
+    loaded = configuration(resources, tmp_path)
+    assert loaded.secrets() == {"secret"}
+    container = container_of(pod)
+    (mount,) = container["volumeMounts"]
+    folder = Path(mount["mountPath"])
+    assert str(folder / "config.toml") == variables()["STREAM_FS_CONFIG"]
+    (volume,) = pod["volumes"]
+    config, secret = volume["projected"]["sources"]
+    assert config["configMap"]["name"] == resources["ConfigMap"]["metadata"]["name"]
+    (item,) = secret["secret"]["items"]
+    assert loaded.kafka.properties["ssl.ca.location"] == str(folder / item["path"])
+
+
+def test_secrets_are_referred_to_and_not_written(pod: Resource) -> None:
+    for variable in container_of(pod)["env"]:
+        assert variable.keys() == {"name", "valueFrom"}
+        assert variable["valueFrom"]["secretKeyRef"]["name"] == "stream-fs-kafka"
+
+
+def test_an_orderly_end_has_the_time_it_needs(
+    resources: dict[str, Resource], pod: Resource, tmp_path: Path
+) -> None:
+    grace = configuration(resources, tmp_path).service.grace_seconds
+    assert pod["terminationGracePeriodSeconds"] > grace
+
+
+def test_a_new_process_is_there_before_an_old_one_goes(resources: dict[str, Resource]) -> None:
+    roll_out = resources["Deployment"]["spec"]["strategy"]["rollingUpdate"]
+    assert roll_out == {"maxSurge": 1, "maxUnavailable": 0}
+
+
+def test_a_process_may_do_nothing_that_it_need_not(resources: dict[str, Resource]) -> None:
+    for kind in resources.keys() & {"Deployment", "Job"}:
+        pod = pod_of(resources[kind])
+        assert pod["automountServiceAccountToken"] is False
+        assert pod["securityContext"]["runAsNonRoot"] is True
+        assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+        container = container_of(pod)
+        assert container["securityContext"] == {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        }
+        assert container["resources"].keys() == {"requests", "limits"}
+
+
+def test_the_topics_are_made_with_the_same_configuration() -> None:
+    found = {resource["kind"]: resource for resource in built(FOLDER / "overlays/three-replicas")}
+    service, topics = pod_of(found["Deployment"]), pod_of(found["Job"])
+    for pod in (service, topics):
+        assert container_of(pod)["image"] == "stream-fs"
+    for key in ("env", "volumeMounts"):
+        assert container_of(topics)[key] == container_of(service)[key]
+    assert topics["volumes"] == service["volumes"]
+    assert topics["securityContext"] == service["securityContext"]

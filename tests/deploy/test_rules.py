@@ -1,0 +1,66 @@
+"""The rules: Prometheus takes them, they fire when they should, and ask for what there is."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.deploy.expressions import mistakes, names
+from tests.deploy.files import DEPLOY, ROOT, document
+from tests.deploy.promtool import promtool
+
+FILES = sorted((DEPLOY / "prometheus").glob("*.yaml"))
+TESTS = sorted((ROOT / "tests/deploy/rules").glob("*.yaml"))
+RULES: list[dict[str, Any]] = [
+    rule for path in FILES for group in document(path)["groups"] for rule in group["rules"]
+]
+ALERTS = {rule["alert"]: rule for rule in RULES if "alert" in rule}
+RECORDED = {rule["record"] for rule in RULES if "record" in rule}
+
+
+def test_prometheus_takes_them() -> None:
+    said = promtool("check", "rules", "--lint=all", "--lint-fatal", *FILES)
+    assert said.count("SUCCESS") == len(FILES)
+
+
+@pytest.mark.parametrize("path", TESTS, ids=lambda path: path.stem)
+def test_they_fire_when_they_should(path: Path) -> None:
+    promtool("test", "rules", path)
+
+
+def test_every_alert_is_tested_firing_and_quiet() -> None:
+    cases = [
+        case
+        for path in TESTS
+        for test in document(path)["tests"]
+        for case in test["alert_rule_test"]
+    ]
+    firing = {case["alertname"] for case in cases if case.get("exp_alerts")}
+    quiet = {case["alertname"] for case in cases if not case.get("exp_alerts")}
+    assert firing == ALERTS.keys()
+    assert quiet == ALERTS.keys()
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.get("alert") or rule["record"])
+def test_they_ask_for_what_there_is(rule: dict[str, Any]) -> None:
+    assert mistakes(rule["expr"]) == []
+    asked = {name for name in names(rule["expr"]) if not name.startswith("stream_fs_")}
+    assert asked <= RECORDED | {"up"}
+
+
+def test_nothing_is_recorded_for_nobody() -> None:
+    asked = {name for rule in RULES for name in names(rule["expr"])}
+    assert asked >= RECORDED
+
+
+@pytest.mark.parametrize("name", ALERTS)
+def test_an_alert_says_how_urgent_it_is_and_where_to_read(name: str) -> None:
+    alert = ALERTS[name]
+    assert alert["labels"]["severity"] in {"critical", "warning"}
+    annotations = alert["annotations"]
+    assert annotations["runbook_url"] == f"deploy/runbook.md#{name.lower()}"
+    said = re.findall(r"\$labels\.(\w+)", annotations["summary"])
+    assert said or "$value" in annotations["summary"]

@@ -1,0 +1,113 @@
+"""The wheel in an environment that has its dependencies and nothing else."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tomllib
+import venv
+from collections.abc import Iterator
+from importlib.metadata import Distribution, distribution
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+from tests.deploy.files import ROOT
+from tests.deploy.test_image import DOCKERFILE
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def needed(requirements: list[str]) -> Iterator[Distribution]:
+    """What these requirements need here, and what that needs."""
+    seen: set[str] = set()
+    while requirements:
+        requirement = Requirement(requirements.pop())
+        wanted = requirement.marker is None or requirement.marker.evaluate({"extra": ""})
+        if wanted and requirement.name not in seen:
+            seen.add(requirement.name)
+            found = distribution(requirement.name)
+            requirements += found.requires or []
+            yield found
+
+
+def context(folder: Path) -> None:
+    """What the Dockerfile copies to build the wheel."""
+    build, _ = DOCKERFILE.split("\nFROM python:${PYTHON}-slim\n")
+    for words in re.findall(r"^COPY (.*)$", build, re.MULTILINE):
+        for name in words.split()[:-1]:
+            copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+            copy(ROOT / name, folder / name)
+
+
+def run(*command: str | Path, cwd: Path) -> str:
+    """Run a command that knows nothing of this checkout."""
+    ours = ("STREAM_FS_", "PYTHON")
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    said = subprocess.run(command, cwd=cwd, env=clean, capture_output=True, text=True, check=False)
+    assert said.returncode == 0, said.stdout + said.stderr
+    return said.stdout
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The programs of an environment into which the wheel was installed."""
+    source, home = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("home")
+    context(source)
+    pip = (sys.executable, "-m", "pip")
+    run(
+        *(*pip, "wheel", "--no-deps", "--no-build-isolation", "--no-index", "--wheel-dir", "dist"),
+        ".",
+        cwd=source,
+    )
+    (wheel,) = (source / "dist").glob("*.whl")
+    venv.create(home, with_pip=False, symlinks=True)
+    python = home / "bin/python"
+    run(*pip, "--python", python, "install", "--no-deps", "--no-index", wheel, cwd=home)
+    paths = sysconfig.get_paths("venv", vars={"base": str(home), "platbase": str(home)})
+    site = Path(paths["purelib"])
+    for found in needed(list(PROJECT["dependencies"])):
+        for top in {file.parts[0] for file in found.files or [] if file.parts[0] != ".."}:
+            place = site / top
+            # Several may share a cache of single modules.
+            if top != "__pycache__":
+                place.symlink_to(Path(str(found.locate_file(top))))
+    return home / "bin"
+
+
+def test_it_is_the_wheel_that_is_installed(programs: Path) -> None:
+    where = "import stream_fs; print(stream_fs.__file__)"
+    place = run(programs / "python", "-c", where, cwd=programs)
+    assert Path(place.strip()).is_relative_to(programs.parent)
+
+
+def test_it_says_its_version(programs: Path) -> None:
+    said = run(programs / "stream-fs", "version", cwd=programs)
+    assert said == f"stream-fs {PROJECT['version']}\n"
+
+
+def test_its_example_is_a_configuration(programs: Path, tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text(run(programs / "stream-fs", "config", "example", cwd=tmp_path))
+    said = run(programs / "stream-fs", "config", "check", "--config", path, cwd=tmp_path)
+    assert "as it should be" in said
+
+
+def test_a_secret_is_taken_from_its_file_and_not_shown(programs: Path, tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    (tmp_path / "password").write_text("correct-horse\n")
+    example = run(programs / "stream-fs", "config", "example", cwd=tmp_path)
+    secret = '[kafka.properties]\n"sasl.password" = { file = "password" }\n'
+    path.write_text(example + secret)
+    said = run(programs / "stream-fs", "config", "show", "--config", path, cwd=tmp_path)
+    assert '{ file = "password" }' in said
+    assert "correct-horse" not in said
+
+
+def test_the_service_needs_nothing_else(programs: Path) -> None:
+    run(programs / "python", "-c", "import stream_fs.service.run", cwd=programs)
