@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, cast
 
@@ -18,6 +19,10 @@ from stream_fs.records import Message
 
 _BATCH: Final = 500
 """Messages a call: `consume` with many costs half of what `poll` costs."""
+_SILENCE_SECONDS: Final = 5.0
+"""After so long without a message, somebody is asked whether there is a connection at all."""
+_ANSWER_SECONDS: Final = 2.0
+"""How long that question waits for an answer."""
 _PROBE_SECONDS: Final = 0.2
 """How long a poll waits for an answer when the connection was last heard of as broken."""
 
@@ -53,6 +58,7 @@ class KafkaInput:
         self._raised: Exception | None = None
         self._outage = False
         self.trouble = Trouble()
+        self._heard = time.monotonic()
         self._consumer = input_consumer(settings, self.trouble, _committed)
         with translated("subscribing", self.trouble):
             self._consumer.subscribe(
@@ -72,8 +78,14 @@ class KafkaInput:
         if self._raised is not None:  # by an `Assignment`; the messages must not be lost with it
             raised, self._raised, self._kept = self._raised, None, received
             raise raised
+        now = time.monotonic()
+        if received:
+            self._heard = now
         if self.trouble.reason is not None:
-            self._find_connection()
+            self._find_connection(_PROBE_SECONDS)
+        elif now - self._heard > _SILENCE_SECONDS:
+            self._heard = now
+            self._find_connection(_ANSWER_SECONDS)
         return delivered(received, self._resumed, self._failed)
 
     def resume(self, partition: Partition, offset: int) -> None:
@@ -167,11 +179,15 @@ class KafkaInput:
                 raise problem
         LOGGER.warning("%s: %s", doing, error.str())
 
-    def _find_connection(self) -> None:
-        """Tell once of an outage and of its end; an idle topic would not show the latter."""
+    def _find_connection(self, patience: float) -> None:
+        """Ask a broker anything; tell once of an outage and of its end.
+
+        An idle topic would not show the end, and the client does not always report the beginning.
+        """
         try:
-            self._consumer.list_topics(self._topic, _PROBE_SECONDS)
-        except KafkaException:
+            self._consumer.list_topics(self._topic, patience)
+        except KafkaException as exception:
+            self.trouble.unanswered(exception.args[0])
             if not self._outage:
                 LOGGER.warning("no broker answers: %s", self.trouble.reason)
             self._outage = True

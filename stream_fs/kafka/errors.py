@@ -127,6 +127,11 @@ class Trouble:
             # One connection of several; it says most when all brokers turn out to be down.
             self._said = error.str()
 
+    def unanswered(self, error: KafkaError) -> None:
+        """Remember that a question got no answer, whatever `error_cb` reports."""
+        self._down = True
+        self._said = self._said or error.str()
+
     def clear(self) -> None:
         """Forget it: a broker has answered."""
         self._down = False

@@ -146,7 +146,7 @@ def test_presets_are_those_of_the_specification() -> None:
     assert [view.transform for view in paper.views] == ["none", "none"]
     assert (classical.weights, classical.view_weights) == ("binary", "uniform")
     switched = {"preset": "paper", "weights": "quality", "view_weights": "learned"}
-    assert replace(classical, **switched) == paper  # type: ignore[arg-type]
+    assert replace(classical, **switched) == paper  # type: ignore[arg-type]  # the names are those of fields
 
 
 @pytest.mark.parametrize("preset", ["default", "paper", "classical"])
