@@ -59,6 +59,10 @@ class Member:
         """Take turns until this chunk of the only partition is committed."""
         self.until(lambda: self.stream.reached[self.stream.only] >= chunk, f"chunk {chunk}")
 
+    def runs(self) -> None:
+        """Take turns until the only partition is restored and replayed."""
+        self.until(lambda: self.phase() == "running", "running")
+
     def stop(self) -> None:
         """In order."""
         self.alive = False

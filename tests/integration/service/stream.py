@@ -36,6 +36,14 @@ FIRST: Final = CLUSTERS * 20
 """Records of the first chunk."""
 
 
+def declared(**changes: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The views as they are declared, with changes by view."""
+    return [
+        {"name": name, "dimension": dimension, **changes.get(name, {})}
+        for name, dimension in DIMENSIONS.items()
+    ]
+
+
 def rows(count: int, seed: int = 0) -> Iterator[dict[str, Any]]:
     """Rows of two clusters, a view missing from some."""
     rng = np.random.default_rng(seed)
@@ -105,7 +113,7 @@ class Stream:
         """A configuration file, with these changes over it."""
         sections: dict[str, Any] = {
             "stream": {"name": self.name, "topics": self.inputs},
-            "views": [{"name": name, "dimension": size} for name, size in DIMENSIONS.items()],
+            "views": declared(),
             "selector": {"clusters": CLUSTERS, "max_iterations": 10},
             "chunk": {"records": CHUNK},
             "checkpoint": {"every_chunks": 3},

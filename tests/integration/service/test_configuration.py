@@ -10,7 +10,7 @@ import pytest
 from stream_fs.errors import ConfigurationChanged
 from stream_fs.pipeline import events
 from tests.integration.service.conftest import MakeMember
-from tests.integration.service.stream import CHUNK, DIMENSIONS, Stream, chunks
+from tests.integration.service.stream import CHUNK, DIMENSIONS, Stream, chunks, declared
 from tests.integration.service.undisturbed import assert_undisturbed
 
 
@@ -22,7 +22,7 @@ def test_what_would_not_add_up_is_refused(stream: Stream, member: MakeMember) ->
     for changes, differences in REFUSED:
         changed = member(stream, changes)
         with pytest.raises(ConfigurationChanged) as caught:
-            changed.until(lambda changed=changed: changed.phase() == "running", "running")  # type: ignore[misc]  # mypy cannot infer it
+            changed.runs()
         changed.die()
         assert set(differences) <= set(caught.value.differences), caught.value
         assert "checkpoint reset" in str(caught.value)
@@ -32,17 +32,10 @@ def test_what_would_not_add_up_is_refused(stream: Stream, member: MakeMember) ->
     assert_undisturbed(stream, 3)
 
 
-def views(**changes: dict[str, Any]) -> list[dict[str, Any]]:
-    return [
-        {"name": name, "dimension": size, **changes.get(name, {})}
-        for name, size in DIMENSIONS.items()
-    ]
-
-
 REFUSED: list[tuple[dict[str, Any], list[str]]] = [
     ({"selector.clusters": 3}, ["clusters: 2 → 3"]),
-    ({"views": views(a={"dimension": 7})}, ["dimension of view 'a': 6 → 7"]),
-    ({"views": views(b={"transform": "unit"})}, ["transform of view 'b': 'minmax' → 'unit'"]),
+    ({"views": declared(a={"dimension": 7})}, ["dimension of view 'a': 6 → 7"]),
+    ({"views": declared(b={"transform": "unit"})}, ["transform of view 'b': 'minmax' → 'unit'"]),
     ({"selector.preset": "paper"}, ["preset: 'default' → 'paper'"]),
 ]
 
@@ -55,7 +48,7 @@ def test_names_and_output_may_change(stream: Stream, member: MakeMember) -> None
     before = stream.rankings()[stream.only]
     stream.feed(chunks(3)[-CHUNK:])
     names = [f"feature {number}" for number in range(DIMENSIONS["b"])]
-    second = member(stream, {"views": views(b={"names": names}), "output.top": 2})
+    second = member(stream, {"views": declared(b={"names": names}), "output.top": 2})
     second.completes(3)
     (restored,) = second.of(events.Restored)
     assert (restored.chunk, restored.behind) == (1, 1)

@@ -10,11 +10,10 @@ from confluent_kafka.cimpl import NewTopic
 
 from tests.integration.kafka.backend import KafkaBackend
 from tests.integration.service.conftest import MakeMember, MakeService, MakeStream
+from tests.integration.service.damages import removed, torn
 from tests.integration.service.services import Service
 from tests.integration.service.state import read_state, replace_snapshots
-from tests.integration.service.stream import CHUNK, FIRST, Stream, chunks
-from tests.integration.service.test_configuration import views
-from tests.integration.service.test_snapshots import removed, torn
+from tests.integration.service.stream import CHUNK, FIRST, Stream, chunks, declared
 from tests.integration.service.undisturbed import assert_undisturbed
 from tests.integration.topics import PATIENCE_SECONDS
 
@@ -104,7 +103,7 @@ def test_what_would_falsify_the_model_is_refused(
     state = read_state(stream)
 
     changed = {
-        "views": views(a={"dimension": 7}, b={"transform": "unit"}),
+        "views": declared(a={"dimension": 7}, b={"transform": "unit"}),
         "selector.clusters": 3,
         "selector.preset": "paper",
     }

@@ -30,7 +30,7 @@ def test_offsets_of_the_group_that_somebody_moved_are_put_right(
 
     stream.feed(chunks(3)[-CHUNK:][: CHUNK - 1])  # not a whole chunk
     second = member(stream)
-    second.until(lambda: second.phase() == "running", "running")
+    second.runs()
     committed = FIRST + CHUNK
     assert second.of(events.OffsetsDiffer) == [
         events.OffsetsDiffer(stream.only, group=moved_to, state=committed)
@@ -62,7 +62,7 @@ def test_input_that_retention_has_deleted_is_missed(
 
     second = member(stream)
     with pytest.raises(OffsetGone) as caught:
-        second.until(lambda: second.phase() == "running", "running")
+        second.runs()
     message = str(caught.value)
     assert f"{stream.only} continues at offset {needed}" in message
     assert f"[{needed + 1}, {FIRST + 2 * CHUNK})" in message

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -49,13 +50,12 @@ sys.exit(run(load(path, {{}}), step=hold))
 def own_broker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Broker]:
     """One that may be stopped."""
     monkeypatch.delenv(BOOTSTRAP_VARIABLE, raising=False)
-    try:
-        own = warm_broker(tmp_path)
-        broker = own.__enter__()
-    except BrokerUnavailable as reason:
-        pytest.skip(str(reason))
-    yield broker
-    own.__exit__(None, None, None)
+    with ExitStack() as stack:
+        try:
+            broker = stack.enter_context(warm_broker(tmp_path))
+        except BrokerUnavailable as reason:
+            pytest.skip(str(reason))
+        yield broker
 
 
 def test_an_outage_is_waited_for(own_broker: Broker, tmp_path: Path, service: MakeService) -> None:

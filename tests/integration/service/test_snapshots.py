@@ -4,50 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import msgpack
 import pytest
 
 from stream_fs.errors import CorruptSnapshot, UnknownSnapshotVersion
 from stream_fs.pipeline import events
 from tests.integration.service.conftest import MakeMember
+from tests.integration.service.damages import (
+    altered,
+    altered_manifest,
+    of_another_release,
+    removed,
+    torn,
+    without_parts,
+)
 from tests.integration.service.state import Record, read_state, replace_snapshots
 from tests.integration.service.stream import Stream, chunks
 from tests.integration.service.undisturbed import assert_undisturbed
-
-
-def torn(snapshot: Sequence[Record]) -> Sequence[Record]:
-    *first, (key, value) = snapshot
-    return [*first, (key, (value or b"")[:-1])]
-
-
-def altered(snapshot: Sequence[Record]) -> Sequence[Record]:
-    *first, (key, value) = snapshot
-    return [*first, (key, flipped(value, 100))]
-
-
-def altered_manifest(snapshot: Sequence[Record]) -> Sequence[Record]:
-    (key, value), *parts = snapshot
-    return [(key, flipped(value, 200)), *parts]
-
-
-def without_parts(snapshot: Sequence[Record]) -> Sequence[Record]:
-    return snapshot[:1]
-
-
-def removed(snapshot: Sequence[Record]) -> Sequence[Record]:
-    return [(key, None) for key, _ in snapshot]
-
-
-def of_another_release(snapshot: Sequence[Record]) -> Sequence[Record]:
-    (key, value), *parts = snapshot
-    return [(key, msgpack.packb({**msgpack.unpackb(value or b""), "v": 99})), *parts]
-
-
-def flipped(value: bytes | None, at: int) -> bytes:
-    data = bytearray(value or b"")
-    data[at] ^= 1
-    return bytes(data)
-
 
 DAMAGES: list[tuple[Callable[[Sequence[Record]], Sequence[Record]], str]] = [
     (torn, "of their"),
@@ -74,7 +46,7 @@ def test_the_snapshot_before_a_damaged_one_is_taken(crashed: Stream, member: Mak
     for damage, reason in DAMAGES:
         replace_snapshots(crashed, state, damage(state.snapshots[0]))
         second = member(crashed)
-        second.until(lambda second=second: second.phase() == "running", "replaying")  # type: ignore[misc]  # mypy cannot infer it
+        second.runs()
         (restored,) = second.of(events.Restored)
         assert (restored.chunk, restored.behind) == (1, 4)
         assert restored.fallback is not None
@@ -90,7 +62,7 @@ def test_the_snapshot_before_a_damaged_one_is_taken(crashed: Stream, member: Mak
     # The whole one is still there, beside the one that took the damaged one's place.
     assert [place.chunk for place in read_state(crashed).progress.snapshots] == [6, 1]
     third = member(crashed)
-    third.until(lambda: third.phase() == "running", "replaying")
+    third.runs()
     (restored,) = third.of(events.Restored)
     assert (restored.chunk, restored.behind, restored.fallback) == (6, 2, None)
 
@@ -101,7 +73,7 @@ def test_without_a_whole_snapshot_it_does_not_go_on(crashed: Stream, member: Mak
     replace_snapshots(crashed, state, torn(newest), removed(older))
     second = member(crashed)
     with pytest.raises(CorruptSnapshot) as caught:
-        second.until(lambda: second.phase() == "running", "replaying")
+        second.runs()
     assert f"no snapshot of {crashed.only} can be used" in str(caught.value)
     assert "of their" in str(caught.value)
     assert "there is no snapshot at offset" in str(caught.value)
@@ -115,4 +87,4 @@ def test_a_snapshot_of_another_release_is_not_passed_over(
     replace_snapshots(crashed, state, of_another_release(state.snapshots[0]))
     second = member(crashed)
     with pytest.raises(UnknownSnapshotVersion, match="version 99"):
-        second.until(lambda: second.phase() == "running", "replaying")
+        second.runs()
