@@ -50,7 +50,11 @@ class Service:
             assert self._process.poll() is None, f"it has ended: {self.said}"
             return condition()
 
-        wait_until(met, what)
+        try:
+            wait_until(met, what)
+        except TimeoutError as error:
+            error.add_note(self.said)
+            raise
 
     def get(self, path: str) -> tuple[int, str]:
         """Status and text of a page."""

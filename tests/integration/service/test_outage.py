@@ -17,11 +17,12 @@ from tests.integration.service.undisturbed import assert_undisturbed
 from tests.integration.topics import Topics
 
 PARTITIONS = 4
-PATIENCE = 3.0
+PATIENCE = 5.0
 """Seconds that a call waits: for one of each partition together longer than the watchdog does."""
 SETTINGS = {
-    "kafka.transaction_timeout": 8.0,
-    "service.watchdog_seconds": 9.0,
+    # A transaction is held open until the broker has stopped, which may take a while.
+    "kafka.transaction_timeout": 16.0,
+    "service.watchdog_seconds": 18.0,
     "service.grace_seconds": 1.0,
 }
 
