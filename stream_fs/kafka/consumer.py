@@ -54,6 +54,9 @@ class KafkaInput:
         self._topic = topics[0]
         self._resumed: dict[tuple[str, int], int] = {}  # the next offset that is wanted
         self._waiting: dict[Partition, int] = {}  # to be resumed as soon as the client can
+        # Resumed, but nothing received yet: the offset, and what came first in its place.
+        self._placed: dict[Partition, tuple[int, int | None]] = {}
+        self._remind_at = 0.0
         self._kept: list[Received] = []
         self._raised: Exception | None = None
         self._outage = False
@@ -71,7 +74,7 @@ class KafkaInput:
     def poll(self, timeout: float) -> Mapping[Partition, Sequence[Message]]:
         """Messages by partition, of those that were resumed, from the offset given then."""
         for partition, offset in tuple(self._waiting.items()):
-            self.resume(partition, offset)
+            self._place(partition, offset)
         received, self._kept = self._kept, []
         with translated("polling", self.trouble):
             received += self._consumer.consume(_BATCH, 0 if received else timeout)
@@ -86,10 +89,39 @@ class KafkaInput:
         elif now - self._heard > _SILENCE_SECONDS:
             self._heard = now
             self._find_connection(_ANSWER_SECONDS)
-        return delivered(received, self._resumed, self._failed)
+        if self._placed and now > self._remind_at:
+            self._remind_at = now + _SILENCE_SECONDS
+            for partition, (offset, _) in tuple(self._placed.items()):
+                self._place(partition, offset)
+        batches = delivered(received, self._resumed, self._failed)
+        for partition in [partition for partition in batches if partition in self._placed]:
+            if not self._begins_right(partition, batches[partition][0].offset):
+                del batches[partition]
+        return batches
 
     def resume(self, partition: Partition, offset: int) -> None:
         """Deliver this partition, from this offset on."""
+        self._placed[partition] = (offset, None)
+        self._remind_at = time.monotonic() + _SILENCE_SECONDS
+        self._place(partition, offset)
+
+    def _begins_right(self, partition: Partition, first: int) -> bool:
+        """Whether the first message since `resume` may be the first.
+
+        A seek that the client forgets (it may be about to find the end of the partition) would
+        skip records. So where the first message is not the one that was asked for, it is asked for
+        once more, and only the same answer is believed: those in between are then really gone.
+        """
+        offset, before = self._placed[partition]
+        if first in (offset, before):
+            del self._placed[partition]
+            return True
+        self._placed[partition] = (offset, first)
+        self._place(partition, offset)
+        return False
+
+    def _place(self, partition: Partition, offset: int) -> None:
+        """Let the client fetch from this offset, now or as soon as it can."""
         self._resumed.pop(partition, None)
         where = TopicPartition(partition.topic, partition.number, offset)
         with translated(f"resuming {partition} at {offset}", self.trouble):
@@ -110,6 +142,7 @@ class KafkaInput:
         """Deliver nothing of this partition until it is resumed; what is on its way is dropped."""
         self._resumed.pop(partition, None)
         self._waiting.pop(partition, None)
+        self._placed.pop(partition, None)
         try:
             self._consumer.pause([TopicPartition(partition.topic, partition.number)])
         except KafkaException as exception:
@@ -220,6 +253,7 @@ class KafkaInput:
         for gone in partitions:
             self._resumed.pop((gone.topic, gone.partition), None)
             self._waiting.pop(Partition(gone.topic, gone.partition), None)
+            self._placed.pop(Partition(gone.topic, gone.partition), None)
         if self._incremental:
             consumer.incremental_unassign(partitions)
         else:
