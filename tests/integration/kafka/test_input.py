@@ -6,7 +6,7 @@ import logging
 from collections.abc import Sequence
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException, TopicPartition
+from confluent_kafka import OFFSET_END, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.cimpl import NewTopic
 
 from stream_fs.errors import FatalError, OffsetGone
@@ -153,4 +153,22 @@ def test_a_partition_that_is_not_ours_cannot_be_resumed(backend: KafkaBackend) -
     member.holds(source, {partition})
     with pytest.raises(FatalError, match="resuming nowhere/0 at 0"):
         source.resume(Partition("nowhere", 0), 0)
+    source.close()
+
+
+@pytest.mark.parametrize("more", [0, 3])
+def test_a_seek_that_the_client_forgets_skips_nothing(topics: Topics, more: int) -> None:
+    backend = KafkaBackend(topics)
+    partition = Partition(backend.topic(), 0)
+    for _ in range(5):
+        backend.produce(partition, b"value")
+    member = Member()
+    source = backend.transport().input([partition.topic], member)
+    member.holds(source, {partition})
+    source.resume(partition, 0)
+    source._consumer.seek(TopicPartition(partition.topic, partition.number, OFFSET_END))
+    for _ in range(more):
+        backend.produce(partition, b"later")
+    member.receives(source, partition, 5 + more)
+    assert member.offsets(partition) == list(range(5 + more))
     source.close()
