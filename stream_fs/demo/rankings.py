@@ -31,7 +31,7 @@ class Published:
 
 def published(document: dict[str, Any]) -> Published:
     """The part of a ranking message that the demo shows."""
-    selection = document["selection"]
+    selection = document["selection"] or {}
     views = tuple(
         RankedView(
             view["name"],
