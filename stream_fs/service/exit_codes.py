@@ -33,6 +33,7 @@ class ExitCode(IntEnum):
     REFUSED = 3, "going on would lose or falsify something; the message names the ways out"
     BROKER = 4, "the broker cannot be reached, or does not let us; trying again may help"
     WATCHDOG = 70, "a client call hung, and the process ended itself; start it again"
+    INTERRUPTED = 130, "interrupted (Ctrl-C); what is saved is saved, start it again to go on"
 
 
 def exit_code(error: BaseException) -> ExitCode:

@@ -16,6 +16,7 @@ def test_the_numbers_are_what_supervisors_rely_on() -> None:
         "REFUSED": 3,
         "BROKER": 4,
         "WATCHDOG": 70,
+        "INTERRUPTED": 130,
     }
 
 
@@ -28,6 +29,7 @@ def test_the_numbers_are_what_supervisors_rely_on() -> None:
         (errors.PoisonFlood("x"), ExitCode.REFUSED),
         (errors.BadRecordRefused("x"), ExitCode.REFUSED),
         (errors.NoOwnership("x"), ExitCode.REFUSED),
+        (errors.BrokenFile("x"), ExitCode.REFUSED),
         (errors.CorruptSnapshot("x"), ExitCode.REFUSED),
         (errors.ConfigurationChanged(["x"]), ExitCode.REFUSED),
         (errors.IncompatibleState("x"), ExitCode.REFUSED),
