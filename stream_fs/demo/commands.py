@@ -79,4 +79,5 @@ class Commands:
             command.kill()
 
     def _show(self, arguments: Sequence[str]) -> None:
-        self.console.print(f"$ stream-fs {shlex.join(arguments)}", style="dim", highlight=False)
+        line = f"$ stream-fs {shlex.join(arguments)}"
+        self.console.print(line, style="dim", highlight=False, markup=False, soft_wrap=True)
