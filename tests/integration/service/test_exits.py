@@ -38,6 +38,19 @@ def unreachable(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     service.kill()
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_before_it_has_begun_ends_it_in_order(
+    make_stream: MakeStream, service: MakeService, number: signal.Signals
+) -> None:
+    """At once, although it is waiting for a broker."""
+    waiting = {"kafka.bootstrap": NOWHERE, "kafka.call_timeout": 90.0}
+    one = service(make_stream(create=False), waiting)
+    one.says("starting")
+    one.send(number)
+    assert one.ends() == 0, one.said
+    assert "stopped before it had begun" in one.said
+
+
 def test_topics_that_are_missing_or_wrong_are_named(
     make_stream: MakeStream, service: MakeService
 ) -> None:
@@ -179,7 +192,11 @@ sys.exit(main(sys.argv[1:]))
 
 
 def test_a_client_that_hangs_ends_it(stream: Stream, service: MakeService) -> None:
-    limits = {"kafka.transaction_timeout": 1.0, "service.watchdog_seconds": 2.0}
+    limits = {
+        "kafka.transaction_timeout": 1.0,
+        "kafka.call_timeout": 1.0,
+        "service.watchdog_seconds": 2.0,
+    }
     one = service(stream, limits, program=("-c", HANGING_CLIENT))
     assert one.ends() == 70, one.said
     assert "a client call hangs; ending the process" in one.said
@@ -201,6 +218,6 @@ sys.exit(main(sys.argv[1:]))
 
 def test_a_broker_that_cannot_be_reached_is_named(unreachable: Service) -> None:
     assert unreachable.ends() == 4, unreachable.said
-    assert f"bootstrap.servers={NOWHERE}" in unreachable.said
+    assert f"kafka.bootstrap={NOWHERE}" in unreachable.said
     assert "Connection refused" in unreachable.said
     assert "Traceback" not in unreachable.said

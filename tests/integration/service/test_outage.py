@@ -22,19 +22,18 @@ PATIENCE = 5.0
 SETTINGS = {
     # A transaction is held open until the broker has stopped, which may take a while.
     "kafka.transaction_timeout": 16.0,
+    "kafka.call_timeout": PATIENCE,
     "service.watchdog_seconds": 18.0,
     "service.grace_seconds": 1.0,
 }
 
-PROGRAM = f"""
+PROGRAM = """
 import sys, time
-from dataclasses import replace
 from pathlib import Path
-from stream_fs.service.configuration import Configuration, load
+from stream_fs.service.configuration import load
 from stream_fs.service.run import run
+from stream_fs.service.stopping import Stopping
 
-settings = Configuration.kafka_settings
-Configuration.kafka_settings = lambda self: replace(settings(self), patience={PATIENCE})
 path = Path(sys.argv[-1])
 
 def hold(step):
@@ -43,7 +42,9 @@ def hold(step):
         while path.with_suffix(".hold").exists():
             time.sleep(0.02)
 
-sys.exit(run(load(path, {{}}), step=hold))
+with Stopping() as stopping:
+    code = run(load(path, {}), stopping, step=hold)
+sys.exit(code)
 """
 
 

@@ -168,7 +168,7 @@ def service(
 
     def put(run: Callable[[Configuration], ExitCode]) -> None:
         module = ModuleType("stream_fs.service.run")
-        module.run = run  # type: ignore[attr-defined]  # a stand-in
+        module.run = lambda configuration, _: run(configuration)  # type: ignore[attr-defined]  # a stand-in
         monkeypatch.setitem(sys.modules, "stream_fs.service.run", module)
 
     return put
@@ -213,7 +213,7 @@ def test_run_ends_as_the_service_does(service: Put, config: str, code: ExitCode)
         (errors.InvalidConfiguration(["service.port: taken"]), 2),
         (errors.OffsetGone("offset 5 is gone"), 3),
         (errors.CorruptSnapshot("torn"), 3),
-        (errors.FatalError("no broker; check bootstrap.servers"), 4),
+        (errors.FatalError("no broker; check kafka.bootstrap"), 4),
         (errors.StreamFsError("something else"), 1),
         (RuntimeError("a bug"), 1),
     ],
@@ -299,11 +299,11 @@ def test_a_broker_that_cannot_be_reached_ends_with_4(
     monkeypatch: pytest.MonkeyPatch, config: str, capsys: Capture
 ) -> None:
     def unreachable(_: object) -> Existing:
-        raise errors.FatalError("no answer from bootstrap.servers=localhost:9092")
+        raise errors.FatalError("no answer from kafka.bootstrap=localhost:9092")
 
     monkeypatch.setattr(topics, "Topics", unreachable)
     assert main(["topics", "check", "--config", config]) == ExitCode.BROKER
-    assert "bootstrap.servers=localhost:9092" in capsys.readouterr().err
+    assert "kafka.bootstrap=localhost:9092" in capsys.readouterr().err
 
 
 # --- as a process ---------------------------------------------------------------------------------
