@@ -36,7 +36,7 @@ class Stopping:
         os.set_blocking(self._writing, False)
         self._wakeup = signal.set_wakeup_fd(self._writing, warn_on_full_buffer=False)
         self._before: dict[int, Any] = {
-            number: signal.signal(number, _heard_elsewhere) for number in _ASKING
+            number: signal.signal(number, self._note) for number in _ASKING
         }
         self._thread.start()
         return self
@@ -58,17 +58,18 @@ class Stopping:
         """Whether to stop."""
         return self._asked
 
+    def _note(self, _: int, __: FrameType | None) -> None:
+        """Python's own handler: before the next instruction, where no call is in its way."""
+        self._asked = True
+
     def _listen(self) -> None:
+        heard = False
         while number := os.read(self._reading, 1):
             if number[0] not in _ASKING:
                 continue
             if not self._begun:
                 _LOGGER.info("stopped before it had begun")
                 os._exit(ExitCode.OK)
-            if self._asked:
+            if heard:
                 os._exit(128 + number[0])
-            self._asked = True
-
-
-def _heard_elsewhere(_: int, __: FrameType | None) -> None:
-    """Nothing: but a signal must have a handler to be written to the pipe."""
+            heard = self._asked = True

@@ -11,13 +11,11 @@ from confluent_kafka.cimpl import NewTopic
 from tests.integration.kafka.backend import KafkaBackend
 from tests.integration.service.conftest import MakeMember, MakeService, MakeStream
 from tests.integration.service.damages import removed, torn
-from tests.integration.service.services import Service
+from tests.integration.service.services import NOWHERE, Service
 from tests.integration.service.state import read_state, replace_snapshots
 from tests.integration.service.stream import CHUNK, FIRST, Stream, chunks, declared
 from tests.integration.service.undisturbed import assert_undisturbed
 from tests.integration.topics import PATIENCE_SECONDS
-
-NOWHERE = "127.0.0.1:1"
 
 
 @pytest.fixture(scope="module", autouse=True)

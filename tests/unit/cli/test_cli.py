@@ -41,6 +41,7 @@ def commands() -> list[list[str]]:
         ["run"],
         ["topics", "create"],
         ["topics", "check"],
+        ["watch"],
         ["config", "check"],
         ["config", "show"],
     ]
@@ -54,7 +55,7 @@ def test_help_tells_commands_and_exit_codes(capsys: Capture) -> None:
         main(["--help"])
     assert ended.value.code == 0
     told = capsys.readouterr().out
-    for command in ("run", "topics", "config", "version"):
+    for command in ("run", "topics", "watch", "config", "version"):
         assert f"    {command} " in told
     for code in ExitCode:
         assert f"  {code.value:<4}{code.meaning}" in told
@@ -88,6 +89,14 @@ def test_counts_are_whole_numbers(count: str, config: str, capsys: Capture) -> N
         main(["topics", "create", "--config", config, f"--partitions={count}"])
     assert ended.value.code == ExitCode.CONFIGURATION
     assert "should be a whole number from 1" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("seconds", ["0", "-1", "soon", "inf", "nan"])
+def test_a_timeout_is_a_time(seconds: str, config: str, capsys: Capture) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["watch", "--config", config, f"--timeout={seconds}"])
+    assert ended.value.code == ExitCode.CONFIGURATION
+    assert "should be a number of seconds above 0" in capsys.readouterr().err
 
 
 def test_the_program_is_named_after_itself() -> None:
