@@ -11,7 +11,6 @@ from stream_fs.checkpoint.progress import (
     Progress,
     SnapshotPlace,
     decode_progress,
-    digest,
     encode_progress,
 )
 from stream_fs.checkpoint.snapshot import PART_BYTES, Restored, Snapshot, decode, encode
@@ -27,7 +26,6 @@ __all__ = [
     "decode",
     "decode_progress",
     "difference",
-    "digest",
     "encode",
     "encode_progress",
     "manifest_key",

@@ -6,7 +6,6 @@ this one are folded in again; then the replayed ranking should have this digest.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -53,11 +52,6 @@ class Progress:
     snapshots: tuple[SnapshotPlace, ...]
     digest: str | None
     fingerprint: str
-
-
-def digest(ranking: bytes) -> str:
-    """The digest of a ranking as published: SHA-256, in hexadecimal."""
-    return hashlib.sha256(ranking).hexdigest()
 
 
 def encode_progress(progress: Progress) -> bytes:

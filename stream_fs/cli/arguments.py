@@ -61,3 +61,10 @@ def configuration(arguments: Arguments) -> Configuration:
     loaded = load(path, os.environ, arguments.set)
     arguments.secrets = loaded.secrets()
     return loaded
+
+
+def count(text: str) -> int:
+    """The type of a flag that takes a number of things."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError("should be a whole number from 1")
+    return int(text)

@@ -8,7 +8,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 
-from stream_fs.cli import checkpoint, config, demo, produce, run, topics, version
+from stream_fs.cli import checkpoint, config, demo, produce, run, topics, version, watch
 from stream_fs.errors import StreamFsError
 from stream_fs.service.configuration.secrets import redacted
 from stream_fs.service.exit_codes import ExitCode, exit_code
@@ -42,7 +42,7 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (run, topics, produce, checkpoint, config, demo, version):
+    for command in (run, topics, produce, watch, checkpoint, config, demo, version):
         command.add(commands)
     return parser
 

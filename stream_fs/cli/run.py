@@ -9,6 +9,7 @@ from stream_fs.cli.arguments import Arguments, Commands, add_configuration, conf
 from stream_fs.errors import StreamFsError
 from stream_fs.service.exit_codes import ExitCode, exit_code
 from stream_fs.service.logging import ROOT
+from stream_fs.service.stopping import Stopping
 
 _LOGGER: Final = logging.getLogger(ROOT)
 
@@ -19,19 +20,25 @@ def add(commands: Commands) -> None:
         "run",
         help="run the service",
         description="Reads the input topics and publishes rankings until SIGTERM or SIGINT ends it "
-        "in order; a second signal ends it at once.",
+        "in order, with exit code 0; a second signal ends it at once.",
     )
     add_configuration(parser)
     parser.set_defaults(command=_run)
 
 
 def _run(arguments: Arguments) -> ExitCode:
+    # Before anything that takes its time: whoever ends the process early finds it in order, too.
+    with Stopping() as stopping:
+        return _service(arguments, stopping)
+
+
+def _service(arguments: Arguments, stopping: Stopping) -> ExitCode:
     loaded = configuration(arguments)
     # Here, so that the other commands need not load what only the service needs.
     from stream_fs.service.run import run
 
     try:
-        return run(loaded)
+        return run(loaded, stopping)
     except StreamFsError as error:
         if loaded.log.format == "text":
             raise

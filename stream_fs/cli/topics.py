@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import argparse
-
-from stream_fs.cli.arguments import Arguments, Commands, add_configuration, configuration
+from stream_fs.cli.arguments import Arguments, Commands, add_configuration, configuration, count
 from stream_fs.kafka import Topics
 from stream_fs.kafka.plans import BROKER_DEFAULT
 from stream_fs.service.exit_codes import ExitCode
@@ -26,14 +24,14 @@ def add(commands: Commands) -> None:
     add_configuration(create)
     create.add_argument(
         "--partitions",
-        type=_count,
+        type=count,
         default=1,
         metavar="N",
         help="partitions of input topics that do not exist (default: 1)",
     )
     create.add_argument(
         "--replication",
-        type=_count,
+        type=count,
         default=BROKER_DEFAULT,
         metavar="N",
         help="replicas of every topic that is made (default: the broker's)",
@@ -70,9 +68,3 @@ def _check(arguments: Arguments) -> ExitCode:
     if not problems:
         print("the topics are as they should be")
     return ExitCode.PROBLEM if problems else ExitCode.OK
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError("should be a whole number from 1")
-    return int(text)

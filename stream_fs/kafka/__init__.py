@@ -9,6 +9,7 @@ from stream_fs.kafka.plans import (
     state_plan,
 )
 from stream_fs.kafka.settings import ClientSettings, Rebalance
+from stream_fs.kafka.subscriber import Subscriber
 from stream_fs.kafka.topics import Topics
 from stream_fs.kafka.transport import KafkaTransport
 
@@ -18,6 +19,7 @@ __all__ = [
     "KafkaTransport",
     "Pace",
     "Rebalance",
+    "Subscriber",
     "TopicPlan",
     "Topics",
     "dead_letters_plan",

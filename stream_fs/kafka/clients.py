@@ -46,6 +46,11 @@ def state_consumer(settings: ClientSettings, trouble: Trouble) -> Consumer:
     return _made(Consumer, settings.state_reader(), settings, trouble)
 
 
+def ranking_consumer(settings: ClientSettings, trouble: Trouble) -> Consumer:
+    """A reader of rankings."""
+    return _made(Consumer, settings.ranking_reader(), settings, trouble)
+
+
 def transactional_producer(
     settings: ClientSettings, transactional_id: str, trouble: Trouble
 ) -> Producer:

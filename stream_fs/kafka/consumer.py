@@ -19,6 +19,9 @@ from stream_fs.records import Message
 
 _BATCH: Final = 500
 """Messages a call: `consume` with many costs half of what `poll` costs."""
+_GATHER_SECONDS: Final = 0.005
+"""How long a call waits for more once a message is there: `consume` alone would wait until it has a
+whole batch, and so keep a record that comes alone for as long as a poll may wait."""
 _SILENCE_SECONDS: Final = 5.0
 """After so long without a message, somebody is asked whether there is a connection at all."""
 _ANSWER_SECONDS: Final = 2.0
@@ -77,7 +80,7 @@ class KafkaInput:
             self._place(partition, offset)
         received, self._kept = self._kept, []
         with translated("polling", self.trouble):
-            received += self._consumer.consume(_BATCH, 0 if received else timeout)
+            received += self._consume(0.0 if received else timeout)
         if self._raised is not None:  # by an `Assignment`; the messages must not be lost with it
             raised, self._raised, self._kept = self._raised, None, received
             raise raised
@@ -98,6 +101,15 @@ class KafkaInput:
             if not self._begins_right(partition, batches[partition][0].offset):
                 del batches[partition]
         return batches
+
+    def _consume(self, timeout: float) -> list[Received]:
+        """What is there; at the latest shortly after the first message has come."""
+        if timeout <= _GATHER_SECONDS:
+            return self._consumer.consume(_BATCH, timeout)
+        first = self._consumer.poll(timeout)
+        if first is None:
+            return []
+        return [first, *self._consumer.consume(_BATCH - 1, _GATHER_SECONDS)]
 
     def resume(self, partition: Partition, offset: int) -> None:
         """Deliver this partition, from this offset on."""

@@ -30,18 +30,23 @@ _FENCED: Final = {
     KafkaError.INVALID_TXN_STATE,
 }
 
-_CREDENTIALS: Final = "check security.protocol, sasl.mechanism, sasl.username and sasl.password"
-_CERTIFICATES: Final = "check security.protocol, ssl.ca.location and the broker's certificate"
-_ADDRESS: Final = "check bootstrap.servers and security.protocol"
+_CREDENTIALS: Final = (
+    "check security.protocol, sasl.mechanism, sasl.username and sasl.password in kafka.properties"
+)
+_CERTIFICATES: Final = (
+    "check security.protocol and ssl.ca.location in kafka.properties, the host names in "
+    "kafka.bootstrap, and the broker's certificate"
+)
+_ADDRESS: Final = "check kafka.bootstrap, and security.protocol in kafka.properties"
 _TOPIC_RIGHTS: Final = "give this user the right to read and write the topic"
 _MISSING: Final = "create the topic, for example with `stream-fs topics create`"
-_SIZE: Final = "raise max.message.bytes of the topic and message.max.bytes of the client"
+_SIZE: Final = "raise max.message.bytes of the topic and kafka.largest_message"
 
 # Trying again does not help: what the operator has to change.
 _PERMANENT: Final = {
     KafkaError._AUTHENTICATION: _CREDENTIALS,
     KafkaError.SASL_AUTHENTICATION_FAILED: _CREDENTIALS,
-    KafkaError.UNSUPPORTED_SASL_MECHANISM: "check sasl.mechanism",
+    KafkaError.UNSUPPORTED_SASL_MECHANISM: "check sasl.mechanism in kafka.properties",
     KafkaError._SSL: _CERTIFICATES,
     KafkaError.TOPIC_AUTHORIZATION_FAILED: _TOPIC_RIGHTS,
     KafkaError.GROUP_AUTHORIZATION_FAILED: "give this user the right to read the consumer group",
@@ -50,17 +55,17 @@ _PERMANENT: Final = {
     ),
     KafkaError.CLUSTER_AUTHORIZATION_FAILED: "give this user the right to write idempotently",
     KafkaError.INVALID_TRANSACTION_TIMEOUT: (
-        "lower the transaction timeout, or raise the broker's transaction.max.timeout.ms"
+        "lower kafka.transaction_timeout, or raise the broker's transaction.max.timeout.ms"
     ),
     KafkaError.MSG_SIZE_TOO_LARGE: _SIZE,
     KafkaError.RECORD_LIST_TOO_LARGE: _SIZE,
     KafkaError._UNKNOWN_TOPIC: _MISSING,
     KafkaError._UNKNOWN_PARTITION: _MISSING,
     KafkaError.INCONSISTENT_GROUP_PROTOCOL: (
-        "stop the members of the group that use another rebalance protocol"
+        "stop the members of the group that have another kafka.protocol"
     ),
     KafkaError.INVALID_REPLICATION_FACTOR: "lower the replication factor, or add brokers",
-    KafkaError._INVALID_ARG: "check the librdkafka properties",
+    KafkaError._INVALID_ARG: "check kafka.properties",
 }
 
 # The client gave up waiting, or lost its connection; some of these do not call themselves

@@ -50,20 +50,20 @@ _PRODUCING: Final[dict[str, Property]] = {
 }
 
 _OWN: Final = {
-    "bootstrap.servers": "it is a setting of its own, `bootstrap`",
-    "metadata.broker.list": "it is a setting of its own, `bootstrap`",
-    "group.id": "it is a setting of its own, `group`",
-    "group.protocol": "it is a setting of its own, `rebalance`",
-    "partition.assignment.strategy": "it is a setting of its own, `rebalance`",
-    "transaction.timeout.ms": "it is a setting of its own, `transaction_timeout`",
-    "message.max.bytes": "it is a setting of its own, `largest_message`",
+    "bootstrap.servers": "it is a setting of its own, kafka.bootstrap",
+    "metadata.broker.list": "it is a setting of its own, kafka.bootstrap",
+    "group.id": "it is a setting of its own, kafka.group",
+    "group.protocol": "it is a setting of its own, kafka.protocol",
+    "partition.assignment.strategy": "it is a setting of its own, kafka.protocol",
+    "transaction.timeout.ms": "it is a setting of its own, kafka.transaction_timeout",
+    "message.max.bytes": "it is a setting of its own, kafka.largest_message",
     "transactional.id": "ownership of a partition is its transactional id",
     "enable.idempotence": "transactions need it",
     "enable.gapless.guarantee": "transactions need it as it is",
     "acks": "transactions need all replicas",
     "request.required.acks": "transactions need all replicas",
-    "message.timeout.ms": "it follows `transaction_timeout`",
-    "delivery.timeout.ms": "it follows `transaction_timeout`",
+    "message.timeout.ms": "it follows kafka.transaction_timeout",
+    "delivery.timeout.ms": "it follows kafka.transaction_timeout",
     "delivery.report.only.error": "the offsets of what was sent are part of the state",
     "enable.auto.commit": "the state topic alone says where to continue",
     "auto.commit.enable": "the state topic alone says where to continue",
@@ -83,7 +83,12 @@ _PRODUCER_ONLY: Final = re.compile(
     r"(queue\.buffering|linger|batch|compression|partitioner|sticky\.partitioning)(\.|$)"
     r"|(retry\.backoff(\.max)?\.ms|retries|message\.send\.max\.retries|request\.timeout\.ms)$"
 )
-_SECRET: Final = re.compile(r"password|secret|jaas|oauthbearer\.config|\.pem$|token(?!.*url)")
+_SECRET: Final = re.compile(r"password|secret|jaas|oauthbearer\.config|key\.pem|token(?!.*url)")
+
+
+def is_secret(name: str) -> bool:
+    """Whether a librdkafka property of this name holds a secret."""
+    return _SECRET.search(name) is not None
 
 
 @dataclass(frozen=True)
@@ -118,7 +123,7 @@ class ClientSettings:
                 raise InvalidParameter(f"{name} cannot be set: {reason}")
             if self.rebalance is Rebalance.CONSUMER and name in _NOT_KIP_848:
                 raise InvalidParameter(
-                    f"{name} cannot be set with the rebalance protocol `consumer`: "
+                    f"{name} cannot be set where kafka.protocol is consumer: "
                     f"the broker decides it (group.consumer.{name})"
                 )
 
@@ -136,6 +141,15 @@ class ClientSettings:
         return {
             # The end of a partition is told by a fetch that found nothing: it must not wait long.
             **self._reading({"isolation.level": "read_committed", "fetch.wait.max.ms": 10}),
+            "group.id": self.group,  # never joined, but the client asks for one
+            "enable.partition.eof": True,
+        }
+
+    def ranking_reader(self) -> dict[str, Any]:
+        """For whoever looks at rankings: outside of the group, and without leaving a trace."""
+        return {
+            # Should the topic be made anew, there is nothing to do but to begin with it.
+            **self._reading({"isolation.level": "read_committed", "auto.offset.reset": "earliest"}),
             "group.id": self.group,  # never joined, but the client asks for one
             "enable.partition.eof": True,
         }
@@ -173,7 +187,7 @@ class ClientSettings:
     def redacted(self, text: str) -> str:
         """The text without the values of properties that may be secret."""
         for name, value in self.properties.items():
-            if _SECRET.search(name) and str(value):
+            if is_secret(name) and str(value):
                 text = text.replace(str(value), "***")
         return text
 

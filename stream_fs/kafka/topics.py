@@ -117,5 +117,5 @@ class Topics:
                     self._admin.poll(0)  # what it has to say of its connection
         except RetriableError as reason:
             raise FatalError(
-                f"{reason}; no answer from bootstrap.servers={self._settings.bootstrap}"
+                f"{reason}; no answer from kafka.bootstrap={self._settings.bootstrap}"
             ) from reason

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from stream_fs.checkpoint import (
     Progress,
     Restored,
-    digest,
     encode,
     encode_progress,
     manifest_key,
@@ -30,7 +29,7 @@ from stream_fs.records import Payload
 from stream_fs.selector import Ranking, Report, State, rank, update
 from stream_fs.wire import rankings
 from stream_fs.wire.dead_letters import dead_letter
-from stream_fs.wire.ranking_codec import publish
+from stream_fs.wire.ranking_codec import digest, publish
 
 
 @dataclass(frozen=True, slots=True, eq=False)

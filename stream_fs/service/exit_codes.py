@@ -32,6 +32,7 @@ class ExitCode(IntEnum):
     CONFIGURATION = 2, "the command line or the configuration is wrong; it will be wrong again"
     REFUSED = 3, "going on would lose or falsify something; the message names the ways out"
     BROKER = 4, "the broker cannot be reached, or does not let us; trying again may help"
+    SILENCE = 5, "nothing came in the time that `watch --timeout` gives"
     WATCHDOG = 70, "a client call hung, and the process ended itself; start it again"
     INTERRUPTED = 130, "interrupted (Ctrl-C); what is saved is saved, start it again to go on"
 

@@ -24,6 +24,7 @@ class MetricsObserver:
         self._positions: dict[Partition, int] = {}
         self._fill: dict[Partition, tuple[int, int]] = {}
         metrics.build.info({"version": version("stream-fs"), "python": platform.python_version()})
+        metrics.ready.labels(stream).set(0)
 
     def __call__(self, event: events.Event) -> None:
         """Take note of an event."""
@@ -54,6 +55,10 @@ class MetricsObserver:
                 pass  # only the log tells of it
             case _:
                 assert_never(event)
+
+    def ready_when(self, check: Callable[[], bool]) -> None:
+        """Ask this, at every scrape, whether the process is ready."""
+        self._metrics.ready.labels(self._stream).set_function(check)
 
     def log_end(self, partition: Partition, end: int) -> None:
         """Tell where the log of an input partition ends; of what is not ours nothing is kept."""

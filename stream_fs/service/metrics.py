@@ -37,6 +37,12 @@ class Metrics:
         self._by_partition: list[MetricWrapperBase] = []
 
         self.build = Info("stream_fs_build", "Version of the program, always 1.", registry=registry)
+        self.ready = Gauge(
+            "stream_fs_ready",
+            "1 when every assigned partition is restored and a broker answers, as /readyz says.",
+            ("stream",),
+            registry=registry,
+        )
 
         # --- records ---
         self.records = self._counter(

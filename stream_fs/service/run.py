@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import logging
-import os
 import random
-import signal
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from types import FrameType
+from collections.abc import Callable
+from contextlib import ExitStack
+from importlib.metadata import version
 
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, ProcessCollector
 from threadpoolctl import threadpool_limits
 
 from stream_fs.errors import StreamFsError
@@ -26,6 +24,7 @@ from stream_fs.service.logging import set_up
 from stream_fs.service.measuring import MetricsObserver
 from stream_fs.service.metrics import Metrics
 from stream_fs.service.reporting import log_event
+from stream_fs.service.stopping import Stopping
 from stream_fs.service.topic_plans import topic_problems
 from stream_fs.service.watchdog import Watchdog
 from stream_fs.service.web import WebServer
@@ -35,7 +34,12 @@ _LAG_SECONDS = 5.0
 """How often the lag is brought up to date."""
 
 
-def run(configuration: Configuration, *, step: Callable[[str], None] = lambda _: None) -> ExitCode:
+def run(
+    configuration: Configuration,
+    stopping: Stopping,
+    *,
+    step: Callable[[str], None] = lambda _: None,
+) -> ExitCode:
     """Run until a signal asks to stop. Raises what cannot be gone on with.
 
     `step` is told every step of every commit (see `pipeline.task`).
@@ -46,6 +50,7 @@ def run(configuration: Configuration, *, step: Callable[[str], None] = lambda _:
         stream=configuration.stream.name,
         secrets=configuration.secrets(),
     )
+    _LOGGER.info("starting", extra={"fields": {"version": version("stream-fs")}})
     settings = configuration.kafka_settings()
     problems = topic_problems(configuration, Topics(settings))
     for problem in problems:
@@ -53,6 +58,7 @@ def run(configuration: Configuration, *, step: Callable[[str], None] = lambda _:
     if problems:
         return ExitCode.PROBLEM
     registry = CollectorRegistry()
+    ProcessCollector(registry=registry)  # processor time, memory and open files
     metrics = MetricsObserver(Metrics(registry), configuration.stream.name, time.time)
     watchdog = Watchdog(configuration.service.watchdog_seconds, time.monotonic)
 
@@ -65,7 +71,7 @@ def run(configuration: Configuration, *, step: Callable[[str], None] = lambda _:
     with ExitStack() as stack:
         # One thread for the sums: more processes, not more threads, and the same bytes everywhere.
         stack.enter_context(threadpool_limits(1))
-        stopping = stack.enter_context(_signals())
+        stopping.begin()
         states = configuration.state_topics()
         worker = Worker(
             configuration.stream.topics,
@@ -75,6 +81,7 @@ def run(configuration: Configuration, *, step: Callable[[str], None] = lambda _:
             jitter=lambda: random.uniform(0.25, 1.0),
             grace=configuration.service.grace_seconds,
         )
+        metrics.ready_when(lambda: _ready(worker)[0])
         pages = health.pages(registry, lambda: _alive(watchdog), lambda: _ready(worker))
         server = stack.enter_context(
             WebServer(configuration.service.host, configuration.service.port, pages)
@@ -97,11 +104,9 @@ def run(configuration: Configuration, *, step: Callable[[str], None] = lambda _:
     return ExitCode.OK
 
 
-def _loop(
-    worker: Worker, metrics: MetricsObserver, watchdog: Watchdog, stopping: Callable[[], bool]
-) -> None:
+def _loop(worker: Worker, metrics: MetricsObserver, watchdog: Watchdog, stopping: Stopping) -> None:
     due = time.monotonic()
-    while not stopping():
+    while not stopping.asked:
         worker.turn()
         watchdog.beat()
         if time.monotonic() >= due:
@@ -130,21 +135,3 @@ def _ready(worker: Worker) -> tuple[bool, str]:
     if not worker.joined:
         return False, "joining the group"
     return worker.ready, "restoring"
-
-
-@contextmanager
-def _signals() -> Iterator[Callable[[], bool]]:
-    """SIGTERM and SIGINT ask to stop; the second one ends the process at once."""
-    asked: list[int] = []
-
-    def ask(number: int, _: FrameType | None) -> None:
-        if asked:
-            os._exit(128 + number)
-        asked.append(number)
-
-    before = {number: signal.signal(number, ask) for number in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        yield lambda: bool(asked)
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

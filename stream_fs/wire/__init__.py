@@ -5,11 +5,13 @@ ranking, report ─ ranking_message ─ publish ─ key, value, headers
 """
 
 from stream_fs.wire.batch import Batch, Part, to_chunk
+from stream_fs.wire.continuity import Continuity
 from stream_fs.wire.dead_letters import dead_letter
 from stream_fs.wire.declared import DeclaredView, Dtype, Format, Limits
 from stream_fs.wire.decoder import RecordDecoder
 from stream_fs.wire.encoding import Sparse, encode_record
 from stream_fs.wire.ranking_codec import (
+    as_json,
     decode_ranking,
     digest,
     encode_ranking,
@@ -28,6 +30,7 @@ from stream_fs.wire.rankings import (
 
 __all__ = [
     "Batch",
+    "Continuity",
     "DeclaredView",
     "Dtype",
     "Format",
@@ -38,6 +41,7 @@ __all__ = [
     "Source",
     "Sparse",
     "Top",
+    "as_json",
     "dead_letter",
     "decode_ranking",
     "digest",

@@ -134,6 +134,14 @@ def ranking_format(headers: Headers) -> Format:
     raise InvalidMessage(f"the content type {types.get('content-type')!r} is not a ranking's")
 
 
+def as_json(value: bytes, format: Format) -> bytes:
+    """The document as JSON, on one line: as it was published, where it was published as JSON.
+
+    The value must be one that `decode_ranking` takes.
+    """
+    return value if format == "json" else orjson.dumps(msgpack.unpackb(value))
+
+
 def decode_ranking(value: bytes, format: Format = "json") -> RankingMessage:
     """The inverse of `encode_ranking`. Raises `InvalidMessage`."""
     try:

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from stream_fs.service.configuration import load
 from stream_fs.service.run import run
+from stream_fs.service.stopping import Stopping
 
 STEPS = ("updated", "begun", "snapshot sent", "records sent", "committed", "advised")
 """The steps of a commit, in their order; the third one only where a snapshot is due."""
@@ -66,7 +67,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Should whoever started it be killed, it goes, too.
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     what = signal.Signals[f"SIG{options.signal}"]
-    return run(load(options.config, os.environ), step=hook(options.die_at, what))
+    with Stopping() as stopping:
+        return run(load(options.config, os.environ), stopping, step=hook(options.die_at, what))
 
 
 if __name__ == "__main__":

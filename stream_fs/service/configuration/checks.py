@@ -85,12 +85,13 @@ def _record_size(limits: sections.Limits, kafka: sections.Kafka) -> Iterator[Pro
 
 def _patience(service: sections.Service, kafka: sections.Kafka) -> Iterator[Problem]:
     """A call that may take its time must not look hung."""
-    if service.watchdog_seconds <= kafka.transaction_timeout:
-        yield Problem(
-            ("service", "watchdog_seconds"),
-            f"should be above kafka.transaction_timeout ({kafka.transaction_timeout:g}), "
-            f"got {service.watchdog_seconds:g}",
-        )
+    for name in ("transaction_timeout", "call_timeout"):
+        limit = getattr(kafka, name)
+        if service.watchdog_seconds <= limit:
+            yield Problem(
+                ("service", "watchdog_seconds"),
+                f"should be above kafka.{name} ({limit:g}), got {service.watchdog_seconds:g}",
+            )
 
 
 def _topics(

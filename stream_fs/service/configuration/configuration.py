@@ -102,6 +102,7 @@ def client_settings(kafka: sections.Kafka) -> ClientSettings:
         group=kafka.group,
         rebalance=_REBALANCE[kafka.protocol],
         transaction_timeout=kafka.transaction_timeout,
+        patience=kafka.call_timeout,
         largest_message=kafka.largest_message,
         properties={
             name: value.reveal() if isinstance(value, Secret) else value

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 REDACTED = "<redacted>"
-
-_SECRET_NAME = re.compile(r"password|secret|jaas|oauthbearer\.config|key\.pem|token(?!.*url)")
 
 
 class Secret:
@@ -64,11 +61,6 @@ def redacted(text: str, secrets: Collection[str]) -> str:
     for secret in sorted(filter(None, secrets), key=len, reverse=True):
         text = text.replace(secret, REDACTED)
     return text
-
-
-def is_secret(property_name: str) -> bool:
-    """Whether a librdkafka property of this name holds a secret, also when written plainly."""
-    return _SECRET_NAME.search(property_name) is not None
 
 
 def resolve(reference: Mapping[str, Any], place: Place) -> Secret:

@@ -153,6 +153,8 @@ class Kafka(Section):
     """How partitions are shared: eager, cooperative, or consumer (KIP-848, Kafka 4.0 or newer)."""
     transaction_timeout: Seconds = 60.0
     """Seconds after which the broker voids an open transaction."""
+    call_timeout: Seconds = 30.0
+    """Seconds that one call waits for the broker; at the start, until it counts as unreachable."""
     largest_message: Count = 1_000_000
     """Bytes of the largest record or ranking that the topics allow."""
     properties: Properties = {}

@@ -9,7 +9,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, ValidationInfo
 
-from stream_fs.service.configuration.secrets import Place, Secret, is_secret, resolve
+from stream_fs.kafka.settings import is_secret
+from stream_fs.service.configuration.secrets import Place, Secret, resolve
 
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 

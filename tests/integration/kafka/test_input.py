@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Sequence
 
 import pytest
@@ -171,4 +172,18 @@ def test_a_seek_that_the_client_forgets_skips_nothing(topics: Topics, more: int)
         backend.produce(partition, b"later")
     member.receives(source, partition, 5 + more)
     assert member.offsets(partition) == list(range(5 + more))
+    source.close()
+
+
+def test_a_record_that_comes_alone_is_not_kept_waiting_for_others(backend: KafkaBackend) -> None:
+    partition = Partition(backend.topic(), 0)
+    backend.produce(partition, b"alone")
+    member = Member()
+    source = backend.transport().input([partition.topic], member)
+    member.holds(source, {partition})
+    source.resume(partition, 0)
+    began = time.monotonic()
+    member.poll(source, PATIENCE_SECONDS)
+    assert member.offsets(partition) == [0]
+    assert time.monotonic() - began < PATIENCE_SECONDS / 2, "it waited for a whole batch"
     source.close()

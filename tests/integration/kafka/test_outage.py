@@ -80,7 +80,7 @@ def test_polling_goes_on_when_the_broker_is_back(
     assert source.trouble.reason is None
     brittle.stop()
     member.polls(source, lambda: source.trouble.reason is not None, "the outage")
-    assert "check bootstrap.servers" in str(source.trouble.reason)
+    assert "check kafka.bootstrap" in str(source.trouble.reason)
     caplog.clear()
     for _ in range(3):
         member.poll(source)
@@ -191,7 +191,7 @@ def test_taking_over_and_restoring_wait_for_the_broker(
     brittle.kill()
     outbox = impatient.outbox(partition)
     until(lambda: outbox.take_over() or outbox.trouble.reason is not None, "it is noticed")
-    assert "check bootstrap.servers" in str(outbox.trouble.reason)
+    assert "check kafka.bootstrap" in str(outbox.trouble.reason)
     with pytest.raises(RetriableError, match=f"{state}/0"):
         log.end()
     brittle.start()

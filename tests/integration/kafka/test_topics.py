@@ -77,4 +77,4 @@ def test_a_wrong_address_is_named_with_the_reason(bootstrap: str) -> None:
     topics = Plans(ClientSettings(bootstrap, "group", patience=2.0))
     with pytest.raises(FatalError, match=rf"bootstrap\.servers={bootstrap}") as caught:
         topics.check([state_plan("state", 1)])
-    assert "check bootstrap.servers" in str(caught.value)
+    assert "check kafka.bootstrap" in str(caught.value)

@@ -17,6 +17,8 @@ from tests.integration.processes import wait_until
 from tests.integration.topics import PATIENCE_SECONDS
 
 ROOT: Final = Path(__file__).parents[3]
+NOWHERE: Final = "127.0.0.1:1"
+"""An address without a broker."""
 COMMAND: Final = ("-m", "stream_fs.cli")
 
 

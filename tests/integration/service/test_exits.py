@@ -11,13 +11,11 @@ from confluent_kafka.cimpl import NewTopic
 from tests.integration.kafka.backend import KafkaBackend
 from tests.integration.service.conftest import MakeMember, MakeService, MakeStream
 from tests.integration.service.damages import removed, torn
-from tests.integration.service.services import Service
+from tests.integration.service.services import NOWHERE, Service
 from tests.integration.service.state import read_state, replace_snapshots
 from tests.integration.service.stream import CHUNK, FIRST, Stream, chunks, declared
 from tests.integration.service.undisturbed import assert_undisturbed
 from tests.integration.topics import PATIENCE_SECONDS
-
-NOWHERE = "127.0.0.1:1"
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -36,6 +34,19 @@ def unreachable(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     service = Service(path)
     yield service
     service.kill()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_before_it_has_begun_ends_it_in_order(
+    make_stream: MakeStream, service: MakeService, number: signal.Signals
+) -> None:
+    """At once, although it is waiting for a broker."""
+    waiting = {"kafka.bootstrap": NOWHERE, "kafka.call_timeout": 90.0}
+    one = service(make_stream(create=False), waiting)
+    one.says("starting")
+    one.send(number)
+    assert one.ends() == 0, one.said
+    assert "stopped before it had begun" in one.said
 
 
 def test_topics_that_are_missing_or_wrong_are_named(
@@ -179,7 +190,11 @@ sys.exit(main(sys.argv[1:]))
 
 
 def test_a_client_that_hangs_ends_it(stream: Stream, service: MakeService) -> None:
-    limits = {"kafka.transaction_timeout": 1.0, "service.watchdog_seconds": 2.0}
+    limits = {
+        "kafka.transaction_timeout": 1.0,
+        "kafka.call_timeout": 1.0,
+        "service.watchdog_seconds": 2.0,
+    }
     one = service(stream, limits, program=("-c", HANGING_CLIENT))
     assert one.ends() == 70, one.said
     assert "a client call hangs; ending the process" in one.said
@@ -201,6 +216,6 @@ sys.exit(main(sys.argv[1:]))
 
 def test_a_broker_that_cannot_be_reached_is_named(unreachable: Service) -> None:
     assert unreachable.ends() == 4, unreachable.said
-    assert f"bootstrap.servers={NOWHERE}" in unreachable.said
+    assert f"kafka.bootstrap={NOWHERE}" in unreachable.said
     assert "Connection refused" in unreachable.said
     assert "Traceback" not in unreachable.said

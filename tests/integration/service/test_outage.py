@@ -12,7 +12,7 @@ import pytest
 from stream_fs.broker import BOOTSTRAP_VARIABLE, Broker, BrokerUnavailable
 from tests.integration.conftest import warm_broker
 from tests.integration.service.conftest import MakeService
-from tests.integration.service.stream import Stream
+from tests.integration.service.stream import CHUNK, Stream
 from tests.integration.service.undisturbed import assert_undisturbed
 from tests.integration.topics import Topics
 
@@ -22,20 +22,33 @@ PATIENCE = 5.0
 SETTINGS = {
     # A transaction is held open until the broker has stopped, which may take a while.
     "kafka.transaction_timeout": 16.0,
+    "kafka.call_timeout": PATIENCE,
     "service.watchdog_seconds": 18.0,
     "service.grace_seconds": 1.0,
 }
 
 PROGRAM = f"""
 import sys, time
-from dataclasses import replace
 from pathlib import Path
-from stream_fs.service.configuration import Configuration, load
+from stream_fs.kafka.consumer import KafkaInput
+from stream_fs.service.configuration import load
 from stream_fs.service.run import run
+from stream_fs.service.stopping import Stopping
 
-settings = Configuration.kafka_settings
-Configuration.kafka_settings = lambda self: replace(settings(self), patience={PATIENCE})
 path = Path(sys.argv[-1])
+poll = KafkaInput.poll
+
+def poll_for_all(self, timeout):
+    # Two chunks for each, in one turn: every partition then has something to publish.
+    found = {{}}
+    while True:
+        for partition, messages in poll(self, timeout).items():
+            found[partition] = [*found.get(partition, ()), *messages]
+        count = sum(map(len, found.values()))
+        if not path.with_suffix(".hold").exists() or count in (0, {2 * CHUNK * PARTITIONS}):
+            return found
+
+KafkaInput.poll = poll_for_all
 
 def hold(step):
     if step == "records sent" and path.with_suffix(".hold").exists():
@@ -43,7 +56,9 @@ def hold(step):
         while path.with_suffix(".hold").exists():
             time.sleep(0.02)
 
-sys.exit(run(load(path, {{}}), step=hold))
+with Stopping() as stopping:
+    code = run(load(path, {{}}), stopping, step=hold)
+sys.exit(code)
 """
 
 

@@ -17,7 +17,6 @@ from stream_fs.checkpoint.progress import (
     Progress,
     SnapshotPlace,
     decode_progress,
-    digest,
     encode_progress,
 )
 from stream_fs.checkpoint.snapshot import decode, encode
@@ -28,6 +27,7 @@ from stream_fs.errors import (
     CorruptSnapshot,
     UnknownSnapshotVersion,
 )
+from stream_fs.wire import digest
 from tests.unit.checkpoint.models import content, declared, trained
 
 STATE = trained(declared())

@@ -9,10 +9,10 @@ from stream_fs.checkpoint.progress import (
     Progress,
     SnapshotPlace,
     decode_progress,
-    digest,
     encode_progress,
 )
 from stream_fs.errors import CorruptProgress, UnknownProgressVersion
+from stream_fs.wire import digest
 
 counts = st.integers(0, 2**63 - 1)
 

@@ -42,6 +42,7 @@ def commands() -> list[list[str]]:
         ["produce", "FILE"],
         ["topics", "create"],
         ["topics", "check"],
+        ["watch"],
         ["config", "check"],
         ["config", "show"],
     ]
@@ -55,8 +56,9 @@ def test_help_tells_commands_and_exit_codes(capsys: Capture) -> None:
         main(["--help"])
     assert ended.value.code == 0
     told = capsys.readouterr().out
-    for command in ("run", "produce", "topics", "checkpoint", "config", "version"):
-        assert f"\n    {command}" in told
+    commands = ("run", "topics", "produce", "watch", "checkpoint", "config", "demo", "version")
+    for command in commands:
+        assert f"\n    {command} " in told
     for code in ExitCode:
         assert f"  {code.value:<4}{code.meaning}" in told
 
@@ -137,6 +139,14 @@ def test_a_file_that_cannot_be_produced_ends_with_2(
     assert told in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("seconds", ["0", "-1", "soon", "inf", "nan"])
+def test_a_timeout_is_a_time(seconds: str, config: str, capsys: Capture) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["watch", "--config", config, f"--timeout={seconds}"])
+    assert ended.value.code == ExitCode.CONFIGURATION
+    assert "should be a number of seconds above 0" in capsys.readouterr().err
+
+
 def test_the_program_is_named_after_itself() -> None:
     assert parser().prog == "stream-fs"
 
@@ -215,7 +225,7 @@ def service(
 
     def put(run: Callable[[Configuration], ExitCode]) -> None:
         module = ModuleType("stream_fs.service.run")
-        module.run = run  # type: ignore[attr-defined]  # a stand-in
+        module.run = lambda configuration, _: run(configuration)  # type: ignore[attr-defined]  # a stand-in
         monkeypatch.setitem(sys.modules, "stream_fs.service.run", module)
 
     return put
@@ -260,7 +270,7 @@ def test_run_ends_as_the_service_does(service: Put, config: str, code: ExitCode)
         (errors.InvalidConfiguration(["service.port: taken"]), 2),
         (errors.OffsetGone("offset 5 is gone"), 3),
         (errors.CorruptSnapshot("torn"), 3),
-        (errors.FatalError("no broker; check bootstrap.servers"), 4),
+        (errors.FatalError("no broker; check kafka.bootstrap"), 4),
         (errors.StreamFsError("something else"), 1),
         (RuntimeError("a bug"), 1),
     ],
@@ -346,11 +356,11 @@ def test_a_broker_that_cannot_be_reached_ends_with_4(
     monkeypatch: pytest.MonkeyPatch, config: str, capsys: Capture
 ) -> None:
     def unreachable(_: object) -> Existing:
-        raise errors.FatalError("no answer from bootstrap.servers=localhost:9092")
+        raise errors.FatalError("no answer from kafka.bootstrap=localhost:9092")
 
     monkeypatch.setattr(topics, "Topics", unreachable)
     assert main(["topics", "check", "--config", config]) == ExitCode.BROKER
-    assert "bootstrap.servers=localhost:9092" in capsys.readouterr().err
+    assert "kafka.bootstrap=localhost:9092" in capsys.readouterr().err
 
 
 # --- as a process ---------------------------------------------------------------------------------

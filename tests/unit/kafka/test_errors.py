@@ -107,9 +107,15 @@ def test_when_all_brokers_are_down_the_last_attempt_tells_why(code: int) -> None
     trouble.note(said(code, "connection refused"))
     assert trouble.reason is None  # it may be one of several
     trouble.note(said(KafkaError._ALL_BROKERS_DOWN, "1/1 brokers are down"))
-    assert trouble.reason == "connection refused (check bootstrap.servers and security.protocol)"
+    assert (
+        trouble.reason
+        == "connection refused (check kafka.bootstrap, and security.protocol in kafka.properties)"
+    )
     trouble.note(said(code, "no route"))
-    assert trouble.reason == "no route (check bootstrap.servers and security.protocol)"
+    assert (
+        trouble.reason
+        == "no route (check kafka.bootstrap, and security.protocol in kafka.properties)"
+    )
 
 
 def test_brokers_that_are_down_without_a_word() -> None:

@@ -70,6 +70,7 @@ bootstrap = "one:1,two:2"
 group = "group"
 protocol = "consumer"
 transaction_timeout = 15
+call_timeout = 7
 largest_message = 2000
 properties = { "client.rack" = "r", "check.crcs" = true }
 """
@@ -97,7 +98,8 @@ properties = { "client.rack" = "r", "check.crcs" = true }
     kafka = configuration.kafka_settings()
     assert (kafka.bootstrap, kafka.group) == ("one:1,two:2", "group")
     assert kafka.rebalance is Rebalance.CONSUMER
-    assert (kafka.transaction_timeout, kafka.largest_message) == (15, 2000)
+    assert (kafka.transaction_timeout, kafka.patience) == (15, 7)
+    assert kafka.largest_message == 2000
     assert kafka.properties == {"client.rack": "r", "check.crcs": True}
 
 

@@ -15,6 +15,7 @@ def test_the_numbers_are_what_supervisors_rely_on() -> None:
         "CONFIGURATION": 2,
         "REFUSED": 3,
         "BROKER": 4,
+        "SILENCE": 5,
         "WATCHDOG": 70,
         "INTERRUPTED": 130,
     }

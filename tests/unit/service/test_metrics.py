@@ -72,7 +72,7 @@ def test_a_metric_is_declared_by_the_rules(metric: Metric) -> None:
 
 def test_a_quantity_has_its_unit_at_the_end_of_its_name() -> None:
     ends = {metric.name.rsplit("_", 1)[1] for metric in declared() if metric.type == "gauge"}
-    without_unit = {"iterations", "objective", "alpha", "error", "phase"}
+    without_unit = {"iterations", "objective", "alpha", "error", "phase", "ready"}
     assert ends - without_unit == {"records", "ratio", "seconds", "bytes"}
 
 
@@ -135,6 +135,18 @@ def test_the_build_tells_its_version(watched: Watched) -> None:
     assert sample.value == 1
 
 
+def test_readiness_is_asked_for_at_every_scrape(watched: Watched) -> None:
+    def told() -> float | None:
+        return watched.registry.get_sample_value("stream_fs_ready", {"stream": "stream"})
+
+    assert told() == 0
+    ready = True
+    watched.observe.ready_when(lambda: ready)
+    assert told() == 1
+    ready = False
+    assert told() == 0
+
+
 def test_the_open_chunk_is_never_fuller_than_full(watched: Watched) -> None:
     watched.observe(read(waiting=20))
     assert watched.value("stream_fs_chunk_fill_ratio") == 1
@@ -187,5 +199,5 @@ def test_every_series_of_a_partition_says_which(watched: Watched) -> None:
     for event in one_of_each():
         watched.observe(event)
     for metric in watched.registry.collect():
-        if metric.name != "stream_fs_build":
+        if metric.name not in ("stream_fs_build", "stream_fs_ready"):
             assert all(set(PARTITION) <= set(sample.labels) for sample in metric.samples)

@@ -122,6 +122,24 @@ from tests.unit.service.configuring import LEAST, problems, with_lines
             "service.watchdog_seconds: should be above kafka.transaction_timeout (60), got 60",
         ),
         (
+            "kafka",
+            "call_timeout = 120",
+            "service.watchdog_seconds: should be above kafka.call_timeout (120), got 120",
+        ),
+        ("kafka", "call_timeout = 0", "kafka.call_timeout: should be greater than 0, got 0"),
+        (
+            "kafka.properties",
+            '"bootstrap.servers" = "b"',
+            'kafka.properties."bootstrap.servers": bootstrap.servers cannot be set: '
+            "it is a setting of its own, kafka.bootstrap",
+        ),
+        (
+            "kafka.properties",
+            '"group.protocol" = "classic"',
+            'kafka.properties."group.protocol": group.protocol cannot be set: '
+            "it is a setting of its own, kafka.protocol",
+        ),
+        (
             "limits",
             "record_bytes = 1000001",
             "limits.record_bytes: should be at most kafka.largest_message (1000000), got 1000001",

@@ -1,0 +1,189 @@
+"""Rankings for a reader: JSON for programs, lines for pipes and files, a live table for people."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import BinaryIO, Final, Protocol, Self, TextIO
+
+from rich.bar import Bar
+from rich.box import ROUNDED
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from stream_fs.records import Message
+from stream_fs.wire import RankingMessage, as_json, ranking_format
+from stream_fs.wire.rankings import Feature, RankedView
+
+_BAR_WIDTH: Final = 8
+_NAME_WIDTH: Final = 20
+"""Longer names of views are folded."""
+
+
+class Display(Protocol):
+    """Where rankings are shown."""
+
+    def show(self, message: Message, ranking: RankingMessage) -> None:
+        """One more."""
+        ...
+
+
+class JsonLines:
+    """One document a line, as it was published."""
+
+    def __init__(self, to: BinaryIO) -> None:
+        self._to = to
+
+    def show(self, message: Message, ranking: RankingMessage) -> None:  # noqa: ARG002  # its bytes
+        """Write it."""
+        value = as_json(message.value or b"", ranking_format(message.headers))
+        self._to.write(value + b"\n")
+        self._to.flush()
+
+
+class PlainLines:
+    """A line for each ranking and view, without colour, in words that `grep` and `cut` can take."""
+
+    def __init__(self, to: TextIO, top: int) -> None:
+        self._to = to
+        self._top = top
+
+    def show(self, message: Message, ranking: RankingMessage) -> None:  # noqa: ARG002  # as read
+        """Write its lines."""
+        for line in plain_lines(ranking, self._top):
+            self._to.write(line + "\n")
+        self._to.flush()
+
+
+def plain_lines(ranking: RankingMessage, top: int) -> Iterator[str]:
+    """The lines of a ranking; overlap is missing from a first one."""
+    start = (
+        f"{_printable(place(ranking))} sequence {ranking.sequence} records {records(ranking)} "
+        f"as of {moment(ranking.as_of)}"
+    )
+    for view in ranking.views:
+        overlap = overlap_of(ranking, view)
+        same = "" if overlap is None else f" overlap {overlap:.2f}"
+        best = " ".join(
+            f"{label(feature)}:{feature.relevance:.3g}" for feature in view.features[:top]
+        )
+        yield f"{start} view {_printable(view.name)} weight {view.weight:.3f}{same} top {best}"
+
+
+class LiveTable:
+    """The last ranking of every partition, on a terminal; the merged ones first."""
+
+    def __init__(self, title: str, top: int, console: Console | None = None) -> None:
+        self._title = title
+        self._top = top
+        self._last: dict[str, RankingMessage] = {}
+        self._count = 0
+        # What is told on standard error goes above the table, unless it goes elsewhere.
+        self._live = Live(
+            self._all(),
+            console=console or Console(),
+            auto_refresh=False,
+            redirect_stdout=False,
+            redirect_stderr=sys.stderr.isatty(),
+        )
+
+    def __enter__(self) -> Self:
+        self._live.start(refresh=True)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._live.stop()
+
+    def show(self, message: Message, ranking: RankingMessage) -> None:  # noqa: ARG002  # as read
+        """Put it in the place of the one before."""
+        self._count += 1
+        self._last[ranking.key] = ranking
+        self._live.update(self._all(), refresh=True)
+
+    def _all(self) -> Group:
+        shown = f"{self._count} rankings" if self._count else "waiting for a ranking"
+        ranked = sorted(self._last.values(), key=_order)
+        width = max((len(view.name) for ranking in ranked for view in ranking.views), default=0)
+        parts: list[RenderableType] = [Text(self._title, style="bold")]
+        for ranking in ranked:
+            parts += [Text(), _heading(ranking), self._table(ranking, min(width, _NAME_WIDTH))]
+        return Group(*parts, Text(), Text(f"{shown}, Ctrl-C ends", style="dim"))
+
+    def _table(self, ranking: RankingMessage, width: int) -> Table:
+        table = Table(box=ROUNDED, expand=True)
+        table.add_column("view", width=width, overflow="fold")
+        table.add_column("α", width=5, no_wrap=True)
+        table.add_column("", width=_BAR_WIDTH, no_wrap=True)
+        table.add_column("overlap", width=7, no_wrap=True, justify="right")
+        table.add_column("top features", ratio=1)
+        for view in ranking.views:
+            overlap = overlap_of(ranking, view)
+            table.add_row(
+                Text(_printable(view.name), style="bold"),
+                Text(f"{view.weight:.3f}"),
+                Bar(1.0, 0.0, min(1.0, view.weight), width=_BAR_WIDTH, color="cyan"),
+                Text("" if overlap is None else f"{overlap:.0%}", style=_mood(overlap)),
+                _features(view.features[: self._top]),
+            )
+        return table
+
+
+def _heading(ranking: RankingMessage) -> Text:
+    about = (
+        f"sequence {ranking.sequence}  records {records(ranking)}  as of {moment(ranking.as_of)}"
+    )
+    return Text.assemble((_printable(place(ranking)), "bold cyan"), "  ", about)
+
+
+def _order(ranking: RankingMessage) -> tuple[bool, str, str, int]:
+    merged = ranking.scope == "merged"
+    return not merged, ranking.stream, ranking.topic or "", ranking.partition or 0
+
+
+def place(ranking: RankingMessage) -> str:
+    """What a ranking is of."""
+    return "merged" if ranking.topic is None else f"{ranking.topic}/{ranking.partition}"
+
+
+def records(ranking: RankingMessage) -> str:
+    """Records of the chunk and in total; dead letters where there are any."""
+    counts = ranking.records
+    text = f"{counts.total}" if counts.chunk is None else f"{counts.chunk}/{counts.total}"
+    return f"{text} ({counts.dead_letters} bad)" if counts.dead_letters else text
+
+
+def moment(milliseconds: int) -> str:
+    """A timestamp for people, in UTC."""
+    found = datetime.fromtimestamp(milliseconds / 1000, UTC)
+    return found.isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def overlap_of(ranking: RankingMessage, view: RankedView) -> float | None:
+    """The share of a view's features that were published before, too; None in a first ranking."""
+    return None if ranking.selection is None else ranking.selection[view.name].overlap
+
+
+def label(feature: Feature) -> str:
+    """A feature's name where it has one, its number otherwise."""
+    return str(feature.index) if feature.name is None else _printable(feature.name)
+
+
+def _features(features: tuple[Feature, ...]) -> Text:
+    text = Text()
+    for number, feature in enumerate(features):
+        text.append("  " if number else "")
+        text.append(label(feature), style="bold")
+        text.append(f" {feature.relevance:.3g}", style="dim")
+    return text
+
+
+def _mood(overlap: float | None) -> str:
+    return "yellow" if overlap is not None and overlap < 0.5 else ""
+
+
+def _printable(text: str) -> str:
+    """On one line and without control sequences, whatever a name contains."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -1,0 +1,226 @@
+"""`stream-fs watch` against rankings that the pipeline has published."""
+
+from __future__ import annotations
+
+import os
+import pty
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from confluent_kafka import ConsumerGroupTopicPartitions
+
+from stream_fs.pipeline.ports import Partition
+from stream_fs.wire import decode_ranking, encode_ranking, publish
+from tests.integration.kafka.backend import KafkaBackend
+from tests.integration.processes import wait_until
+from tests.integration.service.conftest import MakeMember, MakeStream
+from tests.integration.service.services import NOWHERE, ROOT
+from tests.integration.service.stream import Changes, Stream, chunks
+from tests.integration.topics import PATIENCE_SECONDS
+
+Watch = Callable[..., "Watching"]
+
+
+class Watching:
+    """`stream-fs watch` as a process."""
+
+    def __init__(self, configuration: Path, *words: str, stdout: int | None = None) -> None:
+        self._out = configuration.with_suffix(".out")
+        self._err = configuration.with_suffix(".err")
+        command = [sys.executable, "-m", "stream_fs.cli", "watch", "--config", str(configuration)]
+        with self._out.open("wb") as out, self._err.open("wb") as err:
+            self.process = subprocess.Popen(
+                [*command, *words], cwd=ROOT, stdout=out if stdout is None else stdout, stderr=err
+            )
+
+    @property
+    def lines(self) -> list[bytes]:
+        return self._out.read_bytes().splitlines()
+
+    @property
+    def told(self) -> list[str]:
+        return self._err.read_text(encoding="utf-8").splitlines()
+
+    def shows(self, count: int) -> None:
+        wait_until(lambda: len(self.lines) >= count, f"{count} lines, not {self.lines} {self.told}")
+
+    def ends(self) -> int:
+        return self.process.wait(PATIENCE_SECONDS)
+
+
+@pytest.fixture
+def watch() -> Iterator[Watch]:
+    made: list[Watching] = []
+
+    def start(
+        stream: Stream, *words: str, changes: Changes | None = None, **options: int
+    ) -> Watching:
+        made.append(Watching(stream.file(changes), *words, **options))
+        return made[-1]
+
+    yield start
+    for one in made:
+        one.process.kill()
+        one.process.wait()
+
+
+def values(stream: Stream, partition: int = 0) -> list[bytes]:
+    place = Partition(stream.inputs[0], partition)
+    return [published.value or b"" for published in stream.rankings()[place]]
+
+
+def test_it_shows_the_newest_of_every_partition_and_what_follows(
+    make_stream: MakeStream, member: MakeMember, watch: Watch
+) -> None:
+    stream = make_stream(partitions=2)
+    stream.feed_all(2)
+    one = member(stream)
+    one.until(lambda: all(stream.reached[p] == 2 for p in stream.partitions), "two chunks each")
+    watching = watch(stream, "--json", "--count", "4")
+    watching.shows(2)
+    assert sorted(watching.lines) == sorted(values(stream, n)[-1] for n in (0, 1))
+    stream.feed_all(1, seed=1)
+    one.until(lambda: all(stream.reached[p] == 3 for p in stream.partitions), "three chunks each")
+    assert watching.ends() == 0
+    assert sorted(watching.lines[2:]) == sorted(values(stream, n)[-1] for n in (0, 1))
+    assert watching.told == []
+
+
+def test_it_shows_everything_from_the_beginning_and_leaves_no_trace(
+    stream: Stream, member: MakeMember, watch: Watch
+) -> None:
+    stream.feed(chunks(3))
+    member(stream).completes(3)
+    watching = watch(stream, "--json", "--from-beginning", "--timeout", "3")
+    assert watching.ends() == 5
+    assert watching.lines == values(stream)
+    assert watching.told == []
+    asked = ConsumerGroupTopicPartitions(stream.name)
+    (answer,) = stream.topics.admin.list_consumer_group_offsets([asked]).values()
+    offsets = answer.result(PATIENCE_SECONDS).topic_partitions
+    assert {offset.topic for offset in offsets} == {stream.only.topic}
+
+
+def test_message_pack_is_shown_as_json(
+    make_stream: MakeStream, member: MakeMember, watch: Watch
+) -> None:
+    stream = make_stream({"output.format": "msgpack"})
+    stream.feed(chunks(1))
+    member(stream).completes(1)
+    watching = watch(stream, "--json", "--count", "1")
+    assert watching.ends() == 0
+    (published,) = stream.committed(stream.configuration().output.topic).values()
+    ranking = decode_ranking(published.value or b"", "msgpack")
+    assert watching.lines == [encode_ranking(ranking, "json")]
+
+
+def test_a_pipe_gets_a_plain_line_for_each_view(
+    stream: Stream, member: MakeMember, watch: Watch
+) -> None:
+    stream.feed(chunks(2))
+    member(stream).completes(2)
+    watching = watch(stream, "--count", "1", "--top", "3")
+    assert watching.ends() == 0
+    ranking = decode_ranking(values(stream)[-1])
+    assert len(watching.lines) == len(ranking.views)
+    for line, view in zip(watching.lines, ranking.views, strict=True):
+        assert line.decode().startswith(f"{stream.only} sequence 2 records 15/55 as of ")
+        best = [f"{feature.index}:{feature.relevance:.3g}" for feature in view.features[:3]]
+        assert line.decode().endswith(f" top {' '.join(best)}")
+
+
+def test_a_terminal_gets_a_table(stream: Stream, member: MakeMember, watch: Watch) -> None:
+    stream.feed(chunks(2))
+    member(stream).completes(2)
+    ours, theirs = pty.openpty()
+    watching = watch(stream, "--count", "1", stdout=theirs)
+    os.close(theirs)
+    shown = b""
+    while True:
+        try:
+            more = os.read(ours, 4096)
+        except OSError:  # so a terminal ends (Linux)
+            break
+        shown += more
+    os.close(ours)
+    assert watching.ends() == 0, watching.told
+    assert "│".encode() in shown
+    assert b"\x1b[" in shown
+    assert f"{stream.name}.rankings".encode() in shown
+
+
+def test_what_is_missing_and_what_is_no_ranking_is_told(
+    stream: Stream, member: MakeMember, watch: Watch
+) -> None:
+    stream.feed(chunks(1))
+    member(stream).completes(1)
+    backend, rankings = KafkaBackend(stream.topics), stream.configuration().output.topic
+    (first,) = values(stream)
+    ranking = decode_ranking(first)
+    at = backend.produce(Partition(rankings, 0), b"something else", b"key")
+    later = publish(replace(ranking, sequence=4))
+    backend.produce(Partition(rankings, 0), later.value, later.key, later.headers)
+    watching = watch(stream, "--json", "--from-beginning", "--count", "2")
+    assert watching.ends() == 0
+    assert watching.lines == [first, later.value]
+    assert watching.told == [
+        f"stream-fs: {rankings}/0 at offset {at}: the content type None is not a ranking's",
+        f"stream-fs: {ranking.key}: 2 rankings between 1 and 4 are missing",
+    ]
+
+
+def test_silence_has_an_exit_code(stream: Stream, watch: Watch) -> None:
+    watching = watch(stream, "--timeout", "0.5")
+    assert watching.ends() == 5
+    key = f"{stream.name}/{stream.only}"
+    assert watching.told == [f"stream-fs: {key}: no ranking yet, or none for a long time"]
+
+
+def test_an_interrupt_ends_it(stream: Stream, member: MakeMember, watch: Watch) -> None:
+    stream.feed(chunks(1))
+    member(stream).completes(1)
+    watching = watch(stream, "--json")
+    watching.shows(1)
+    watching.process.send_signal(signal.SIGINT)
+    assert watching.ends() == 130
+    assert watching.told == []
+
+
+def test_a_reader_that_has_seen_enough_ends_it(
+    stream: Stream, member: MakeMember, watch: Watch
+) -> None:
+    stream.feed(chunks(2))
+    one = member(stream)
+    one.completes(1)
+    ours, theirs = os.pipe()
+    watching = watch(stream, "--json", "--from-beginning", stdout=theirs)
+    os.close(theirs)
+    with open(ours, "rb") as reader:  # noqa: PTH123  # a pipe has no path
+        assert reader.readline()
+    one.completes(2)
+    stream.feed(chunks(3)[-15:])
+    one.completes(3)
+    assert watching.ends() == 0
+    assert watching.told == []
+
+
+def test_a_topic_that_does_not_exist_is_named(make_stream: MakeStream, watch: Watch) -> None:
+    stream = make_stream(create=False)
+    watching = watch(stream)
+    assert watching.ends() == 1
+    (told,) = watching.told
+    assert f"topic {stream.name}.rankings does not exist" in told
+
+
+def test_a_broker_that_cannot_be_reached_is_named(make_stream: MakeStream, watch: Watch) -> None:
+    nowhere = {"kafka.bootstrap": NOWHERE, "kafka.call_timeout": 2.0}
+    watching = watch(make_stream(create=False), changes=nowhere)
+    assert watching.ends() == 4
+    (told,) = watching.told
+    assert f"kafka.bootstrap={NOWHERE}" in told
+    assert "Connection refused" in told
