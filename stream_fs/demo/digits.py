@@ -72,7 +72,7 @@ def _fourier(images: Floats) -> tuple[Floats, list[str]]:
     """Magnitudes of the two-dimensional Fourier transform, its mirrored half left out."""
     magnitudes = np.abs(np.fft.rfft2(images))
     _, height, width = magnitudes.shape
-    names = [f"frequency {y},{x}" for y in range(height) for x in range(width)]
+    names = [f"frequency {y}:{x}" for y in range(height) for x in range(width)]
     return magnitudes.reshape(len(images), -1), names
 
 
@@ -101,11 +101,11 @@ def _moments(images: Floats) -> tuple[Floats, list[str]]:
     along_y = (images * y).sum(axis=(1, 2)) / ink
     along_x = (images * x).sum(axis=(1, 2)) / ink
     columns = [ink, along_y, along_x]
-    names = ["ink", "centre, vertical", "centre, horizontal"]
+    names = ["ink", "vertical centre", "horizontal centre"]
     for p, q in ((2, 0), (0, 2), (1, 1), (3, 0), (0, 3), (2, 1), (1, 2)):
         power = (y - along_y[:, None, None]) ** p * (x - along_x[:, None, None]) ** q
         columns.append((images * power).sum(axis=(1, 2)) / ink)
-        names.append(f"moment {p},{q}")
+        names.append(f"moment {p}:{q}")
     profiles = np.concatenate([images.sum(axis=2), images.sum(axis=1)], axis=1)
     names += [f"ink in row {i}" for i in range(SIDE)] + [f"ink in column {i}" for i in range(SIDE)]
     return np.column_stack([*columns, profiles]), names

@@ -30,7 +30,7 @@ from stream_fs.service.topic_plans import topic_plans
 
 RATE: Final = 400
 """Records in a second at first, slow enough to look at."""
-BURST: Final = 2
+BURST: Final = 1
 """How often the stream comes again afterwards, as fast as it can."""
 
 
@@ -92,11 +92,11 @@ def _with_broker(stage: Stage, *, keep: bool) -> None:
         seen: list[Seen] = []
         screen = Screen(stage.console, stream, passes=1 + BURST)
         with screen.shown():
-            last = stream.chunks(1 + BURST) - 1
+            last = stream.chunks(1 + BURST)
             for one in follow(watch.output, last, lambda: parts, time.monotonic):
                 seen.append(one)
                 screen.show(one.ranking)
-                if one.ranking.sequence == stream.chunks(1) - 1:
+                if one.ranking.sequence == stream.chunks(1):
                     again = (*produce, "--repeat", str(BURST))
                     parts.append(stack.enter_context(commands.background(*again, quiet=True)))
         # The first ranking of the burst may have waited for it.
@@ -115,7 +115,7 @@ def _without_broker(stage: Stage) -> None:
     seen: list[Seen] = []
     screen = Screen(stage.console, stream, passes=1)
     with stage.commands.background("replay", *arguments) as replay, screen.shown():
-        for one in follow(rankings, stream.chunks(1) - 1, lambda: [replay], time.monotonic):
+        for one in follow(rankings, stream.chunks(1), lambda: [replay], time.monotonic):
             seen.append(one)
             screen.show(one.ranking)
     stage.say(summary(stream, seen, seen))

@@ -17,10 +17,12 @@ from stream_fs.demo.stream import Stream
 _LEADING = 4
 """Features of a view that are shown."""
 _BAR = 16
+_TOLD_EVERY = 5
+"""Where there is no terminal."""
 
 
 class Screen:
-    """A table that changes in place on a terminal; elsewhere one line for each ranking."""
+    """A table that changes in place on a terminal; elsewhere a line for some of the rankings."""
 
     def __init__(self, console: Console, stream: Stream, passes: int) -> None:
         """`passes` is how often the file of the stream is streamed."""
@@ -40,10 +42,10 @@ class Screen:
 
     def show(self, ranking: Published) -> None:
         """A ranking has been published."""
-        if self._live is None:
-            self._console.print(self._line(ranking), soft_wrap=True, highlight=False)
-        else:
+        if self._live is not None:
             self._live.update(self._picture(ranking))
+        elif ranking.sequence % _TOLD_EVERY == 1:
+            self._console.print(self._line(ranking), soft_wrap=True, highlight=False)
 
     def _line(self, ranking: Published) -> str:
         views = "; ".join(

@@ -42,7 +42,7 @@ def summary(stream: Stream, seen: Sequence[Seen], fast: Sequence[Seen]) -> str:
     last = seen[-1].ranking
     chosen = Chosen.top(stream, last)
     with_chosen, with_all = quality(stream, chosen.masks), quality(stream, everything(stream))
-    gaps = [one.ranking.sequence for one in seen] != list(range(len(seen)))
+    gaps = [one.ranking.sequence for one in seen] != list(range(1, len(seen) + 1))
     rate = speed(fast)
     return "\n".join(
         [

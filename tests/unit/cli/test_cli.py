@@ -58,7 +58,7 @@ def test_help_tells_commands_and_exit_codes(capsys: Capture) -> None:
     told = capsys.readouterr().out
     commands = ("run", "topics", "produce", "watch", "checkpoint", "config", "demo", "version")
     for command in commands:
-        assert f"\n    {command} " in told
+        assert f"\n    {command}" in told
     for code in ExitCode:
         assert f"  {code.value:<4}{code.meaning}" in told
 

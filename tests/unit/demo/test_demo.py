@@ -34,7 +34,7 @@ def ranking(stream: Stream, sequence: int, best: str = "first") -> Published:
         )
         for view in stream.views
     )
-    return Published(sequence, (sequence + 1) * CHUNK, views)
+    return Published(sequence, sequence * CHUNK, views)
 
 
 def test_every_view_has_names_and_a_block_of_useless_features() -> None:
@@ -80,7 +80,7 @@ def test_half_a_line_waits_for_its_rest(tmp_path: Path) -> None:
 
 def test_the_first_ranking_has_nothing_to_compare_with() -> None:
     document = {
-        "sequence": 0,
+        "sequence": 1,
         "records": {"total": 300},
         "views": [{"name": "a", "weight": 1.0, "features": [{"index": 3}, {"index": 1}]}],
         "selection": None,
@@ -111,7 +111,7 @@ def test_useless_features_spoil_the_clusters(stream: Stream) -> None:
 
 
 def test_the_summary_tells_of_gaps(stream: Stream) -> None:
-    seen = [Seen(ranking(stream, number), float(number)) for number in range(3)]
+    seen = [Seen(ranking(stream, number), float(number)) for number in (1, 2, 3)]
     told = summary(stream, seen, seen)
     assert f"{3 * CHUNK:,} records in 3 chunks gave 3 rankings, each published once" in told
     assert f"{CHUNK} records/s" in told
@@ -124,7 +124,7 @@ def test_the_screen_shows_weights_and_names(stream: Stream, terminal: bool) -> N
     console = Console(file=out, force_terminal=terminal, width=120)
     screen = Screen(console, stream, passes=1)
     with screen.shown():
-        screen.show(ranking(stream, 2))
+        screen.show(ranking(stream, 1))
     shown = out.getvalue()
     assert stream.views[1].names[0] in shown
     assert "0.25" in shown
