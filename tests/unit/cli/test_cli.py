@@ -40,6 +40,7 @@ def commands() -> list[list[str]]:
     return [
         ["run"],
         ["produce", "FILE"],
+        ["replay", "FILE"],
         ["topics", "create"],
         ["topics", "check"],
         ["config", "check"],
@@ -55,7 +56,7 @@ def test_help_tells_commands_and_exit_codes(capsys: Capture) -> None:
         main(["--help"])
     assert ended.value.code == 0
     told = capsys.readouterr().out
-    for command in ("run", "produce", "topics", "checkpoint", "config", "version"):
+    for command in ("run", "replay", "produce", "topics", "checkpoint", "config", "version"):
         assert f"\n    {command}" in told
     for code in ExitCode:
         assert f"  {code.value:<4}{code.meaning}" in told
