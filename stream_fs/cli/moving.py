@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from stream_fs.checkpoint import decode
 from stream_fs.checkpoint.files import Export, read_export, write_export
-from stream_fs.checkpoint.manifest import read_manifest
 from stream_fs.cli.arguments import Arguments, Commands, add_configuration, configuration
 from stream_fs.cli.files import whole
 from stream_fs.cli.partitions import add_place, agreed, one, partitions
 from stream_fs.errors import InvalidConfiguration
 from stream_fs.pipeline.administration import exported, standing, take_in
+from stream_fs.selector.files import write_file
 from stream_fs.service.exit_codes import ExitCode
 
 
@@ -26,6 +27,12 @@ def add(actions: Commands) -> None:
     export.add_argument("file", metavar="FILE", type=Path, help="where to; it is overwritten")
     add_configuration(export)
     add_place(export)
+    export.add_argument(
+        "--selector",
+        action="store_true",
+        help="write the model alone, for MultiViewSelector.load in Python; such a file cannot be "
+        "imported",
+    )
     export.set_defaults(command=_export)
     taking = actions.add_parser(
         "import",
@@ -54,9 +61,13 @@ def _export(arguments: Arguments) -> ExitCode:
     with partitions(arguments, loaded) as (transport, found):
         partition = one(found)
         export = exported(transport, loaded.stream_settings(), partition)
-    write_export(arguments.file, export)
-    progress = export.progress
-    behind = progress.chunk - read_manifest(export.snapshot.manifest).chunk
+    snapshot, progress = export.snapshot, export.progress
+    state = decode(snapshot.manifest, snapshot.parts, loaded.params()).state
+    if arguments.selector:
+        write_file(arguments.file, state, ())
+    else:
+        write_export(arguments.file, export)
+    behind = progress.chunk - state.chunk
     print(
         f"{partition}: chunk {progress.chunk}, next offset {progress.next_offset}, "
         f"to {arguments.file}{_behind(behind)}"

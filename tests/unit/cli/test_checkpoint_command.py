@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from stream_fs import MultiViewSelector
 from stream_fs.cli.main import main
 from stream_fs.service.exit_codes import ExitCode
 from tests.unit.cli.test_replay_command import Place, values
@@ -63,6 +64,18 @@ def test_a_model_moves_to_another_replay(place: Place, tmp_path: Path, capsys: C
     assert [r["sequence"] for r in told] == [9, 10, 11, 12, 13]
     assert told[0]["offsets"]["from"] == 0
     assert told[0]["records"]["total"] == 200 + 20
+
+
+def test_a_model_for_the_library(place: Place, tmp_path: Path) -> None:
+    path = tmp_path / "model.npz"
+    assert checkpoint(place, "export", "--selector", str(path)) == ExitCode.OK
+    selector = MultiViewSelector.load(path)
+    last = json.loads(place.rankings.read_text().splitlines()[-1])
+    published = {
+        view["name"]: [feature["index"] for feature in view["features"]] for view in last["views"]
+    }
+    assert {name: list(order) for name, order in selector.get_order().items()} == published
+    assert checkpoint(place, "import", str(path), "--yes") == ExitCode.REFUSED
 
 
 def test_reset_of_a_replay(place: Place) -> None:
