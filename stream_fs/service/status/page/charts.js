@@ -50,14 +50,19 @@ export class Sparkline {
 /** How full something is, with the numbers beside it. */
 export class Gauge {
   constructor(label) {
-    this.meter = make("meter", { min: 0, max: 1, "aria-label": label });
+    this.filled = make("span");
+    // Not the element of that name, which every browser draws otherwise.
+    this.meter = make("span", { class: "bar", role: "meter", "aria-label": label }, this.filled);
     this.text = make("span");
     this.element = make("span", { class: "gauge" }, this.meter, this.text);
   }
 
   show(value, most, text) {
-    this.meter.max = Math.max(1, most);
-    this.meter.value = Math.min(value, most);
+    const shown = Math.min(value, most);
+    mark(this.meter, "aria-valuemin", 0);
+    mark(this.meter, "aria-valuemax", most);
+    mark(this.meter, "aria-valuenow", shown);
+    this.filled.style.width = `${(100 * shown) / most}%`;
     say(this.text, text);
   }
 }

@@ -14,6 +14,16 @@ export function grid(shape) {
   return [shape[0], shape.slice(1).reduce((product, length) => product * length, 1)];
 }
 
+/** Where a feature lies: [row, column], or as many axes as there are. */
+export function spot(index, shape) {
+  const places = [];
+  for (const length of [...shape].reverse()) {
+    places.unshift(index % length);
+    index = Math.floor(index / length);
+  }
+  return `[${places.join(", ")}]`;
+}
+
 export class HeatMap {
   constructor() {
     this.canvas = make("canvas", { role: "img", tabindex: "0" });
@@ -39,6 +49,7 @@ export class HeatMap {
       && this.view.features.every(({ index }, place) => index === view.features[place]?.index);
     this.view = view;
     [this.rows, this.columns] = grid(view.shape);
+    this.element.classList.toggle("wide", this.columns > 2 * this.rows);
     if (!same) this.paint();
     const best = view.scores.indexOf(Math.max(...view.scores));
     mark(this.canvas, "aria-label",
@@ -49,8 +60,7 @@ export class HeatMap {
   }
 
   cell(index) {
-    const [row, column] = [Math.floor(index / this.columns), index % this.columns];
-    return `${decimal(this.view.scores[index])} at row ${row}, column ${column}`;
+    return `${decimal(this.view.scores[index])} at ${spot(index, this.view.shape)}`;
   }
 
   paint() {

@@ -4,7 +4,7 @@ import { Gauge } from "./charts.js";
 import { keep, make, mark, say } from "./elements.js";
 import { ago, bytes, clock, counted, duration, rate, whole } from "./numbers.js";
 import { Rankings } from "./rankings.js";
-import { serviceState, stateKind, statesTold, stateText } from "./states.js";
+import { reasonText, serviceState, stateKind, statesTold, stateText } from "./states.js";
 import { Table } from "./table.js";
 
 const EVERY = 2000;
@@ -44,13 +44,19 @@ function fillState(cell, row) {
   say(reason, row.reason ?? "");
 }
 
+function fillReason(cell, row) {
+  if (!cell.firstChild) cell.append(make("code"), make("span", { class: "reason" }));
+  say(cell.children[0], row.reason);
+  say(cell.children[1], reasonText(row.reason));
+}
+
 const bad = (row) => sum(Object.values(row.records.bad));
 
 const partitions = new Table(find("partitions-table"), "The partitions of this process", [
   ["Partition", null, { head: true, fill: fillPlace }],
   ["State", null, { fill: fillState }],
   ["Records", (row) => whole(row.records.good + bad(row)), { number: true }],
-  ["of them bad", (row) => whole(bad(row)), { number: true }],
+  ["Bad", (row) => whole(bad(row)), { number: true }],
   ["Rate", (row) => rate(row.records.rate), { number: true }],
   ["Chunk", null, { fill: fillChunk }],
   ["Lag", (row) => whole(row.lag), { number: true }],
@@ -61,7 +67,7 @@ const partitions = new Table(find("partitions-table"), "The partitions of this p
 ], (row) => `${row.topic}/${row.partition}`);
 
 const letters = new Table(find("letters-table"), "Dead letters by reason", [
-  ["Reason", (row) => row.reason, { head: true }],
+  ["Reason", null, { head: true, fill: fillReason }],
   ["Last hour", (row) => whole(row.last_hour), { number: true }],
   ["Total", (row) => whole(row.total), { number: true }],
   ["Last seen", (row) => clock(row.time)],
@@ -73,13 +79,14 @@ const rankings = new Rankings(find("rankings-list"), find("rankings-none"));
 function figures(status) {
   const records = status.partitions.map((row) => row.records.good + bad(row));
   const lags = status.partitions.map((row) => row.lag).filter((lag) => lag !== null);
-  const ages = status.partitions.filter((row) => row.commit).map((row) => row.commit.age_seconds);
-  const running = status.partitions.filter((row) => row.state === "running").length;
+  const [last] = status.partitions.filter((row) => row.commit)
+    .sort((one, other) => one.commit.age_seconds - other.commit.age_seconds);
   return [
-    ["Partitions", whole(status.partitions.length), `${running} running`],
+    ["Partitions", whole(status.partitions.length), statesTold(status.partitions) || "none yet"],
     ["Records", whole(sum(records)), rate(sum(status.partitions.map((row) => row.records.rate)))],
     ["Lag", lags.length ? whole(sum(lags)) : "–", "records not read yet"],
-    ["Last commit", ages.length ? duration(Math.min(...ages)) : "–", ages.length ? "ago" : "none yet"],
+    ["Last commit", last ? ago(last.commit.age_seconds) : "–",
+      last ? `${last.topic} / ${last.partition}` : "none yet"],
     ["Dead letters", whole(sum(status.dead_letters.map((row) => row.total))),
       `${whole(sum(status.dead_letters.map((row) => row.last_hour)))} in the last hour`],
   ];

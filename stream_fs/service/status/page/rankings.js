@@ -2,7 +2,7 @@
 
 import { Sparkline } from "./charts.js";
 import { keep, make, mark, say } from "./elements.js";
-import { HeatMap } from "./heatmap.js";
+import { HeatMap, spot } from "./heatmap.js";
 import { ago, clock, counted, decimal, share, whole } from "./numbers.js";
 
 const title = (ranking) =>
@@ -43,11 +43,11 @@ class Ranking {
     mark(this.element, "id", `ranking-${rankingKey(ranking)}`);
     say(this.title, title(ranking));
     const age = ago((now - ranking.time) / 1000);
-    say(this.told, `ranking ${whole(ranking.sequence)}, ${counted(ranking.records, "record")}, ${age}`);
+    say(this.told, `ranking ${whole(ranking.sequence)} · ${counted(ranking.records, "record")} · ${age}`);
     say(this.weights, [...ranking.views].sort((one, other) => other.weight - one.weight).slice(0, 4)
-      .map((view) => `${view.name} ${decimal(view.weight)}`).join("   "));
-    say(this.foot, `Preset ${ranking.preset}, score ${ranking.score}, model ${ranking.model}, `
-      + `published at ${clock(ranking.time)}`);
+      .map((view) => `${view.name} ${decimal(view.weight)}`).join(" · "));
+    say(this.foot, `Published at ${clock(ranking.time)} · preset ${ranking.preset}, score `
+      + `${ranking.score}, model ${ranking.model} · a feature that repeats a better one ranks lower`);
     this.fill();
   }
 
@@ -64,9 +64,7 @@ class View {
   constructor() {
     this.name = make("h4");
     this.size = make("span", { class: "told" });
-    this.trends = {
-      weight: new Trend("Weight"), missing: new Trend("Missing"), overlap: new Trend("Stability"),
-    };
+    this.trends = { weight: new Trend(), missing: new Trend(), overlap: new Trend() };
     this.features = make("ol", { class: "features" });
     this.leaders = make("p", { class: "label" });
     this.heat = new HeatMap();
@@ -80,20 +78,22 @@ class View {
 
   show(view, sequence, heaviest) {
     say(this.name, view.name);
-    const shape = view.shape ? `, ${view.shape.join(" × ")}` : "";
+    const shape = view.shape ? ` · ${view.shape.join(" × ")}` : "";
     say(this.size, `${counted(view.dimension, "feature")}${shape}`);
     const { history } = view;
-    this.trends.weight.show(decimal(view.weight), sequence, history.weight, heaviest, decimal);
-    this.trends.missing.show(share(view.missing), sequence, history.missing, 1, share);
-    this.trends.overlap.show(share(view.overlap), sequence, history.overlap, 1, share);
-    this.trends.overlap.explain(`of the top ${view.top} stayed`);
+    const { weight, missing, overlap } = this.trends;
+    weight.show("Weight", decimal(view.weight), sequence, history.weight, heaviest, decimal);
+    missing.show("Missing", share(view.missing), sequence, history.missing, 1, share);
+    overlap.show(`Top ${view.top} stable`, share(view.overlap), sequence, history.overlap, 1, share);
     this.heat.element.hidden = view.scores === null;
     if (view.scores !== null) this.heat.show(view);
-    say(this.leaders, `Top ${whole(view.features.length)} by rank`);
+    say(this.leaders, `First ${whole(view.features.length)} by rank`);
     const highest = Math.max(...view.features.map(({ relevance }) => relevance)) || 1;
     keep(this.features, view.features, (_, place) => place, feature, (part, item) => {
-      say(part.name, item.name ?? `feature ${item.index}`);
-      mark(part.name, "title", item.name === null ? `feature ${item.index}` : `${item.name} (feature ${item.index})`);
+      const plain = view.shape ? spot(item.index, view.shape) : `feature ${item.index}`;
+      say(part.name, item.name ?? plain);
+      mark(part.element, "data-index", item.index);
+      mark(part.name, "title", `${item.name ?? plain} (feature ${item.index})`);
       part.bar.style.width = `${Math.max(0.5, 100 * item.relevance / highest)}%`;
       say(part.value, decimal(item.relevance));
     });
@@ -108,21 +108,16 @@ function feature() {
 
 /** A value, and how it came to be. */
 class Trend {
-  constructor(label) {
-    this.label = label;
+  constructor() {
+    this.label = make("span", { class: "label" });
     this.value = make("span", { class: "trend-value" });
-    this.more = make("span", { class: "more" });
     this.spark = new Sparkline();
-    this.element = make("div", { class: "trend" },
-      make("span", { class: "label" }, label), this.value, this.spark.element, this.more);
+    this.element = make("div", { class: "trend" }, this.label, this.value, this.spark.element);
   }
 
-  show(text, positions, values, most, format) {
+  show(label, text, positions, values, most, format) {
+    say(this.label, label);
     say(this.value, text);
-    this.spark.show(this.label, positions, values, most, format);
-  }
-
-  explain(text) {
-    say(this.more, text);
+    this.spark.show(label, positions, values, most, format);
   }
 }

@@ -1,4 +1,4 @@
-// The states of a partition, and of the service, in words; a colour never says it alone.
+// States, and reasons of dead letters, in words; a colour never says it alone.
 
 const STATES = {
   taking_over: ["busy", "Taking over"],
@@ -8,6 +8,22 @@ const STATES = {
   waiting: ["warn", "Waiting for the broker"],
   fenced: ["bad", "Taken by another process"],
 };
+
+const REASONS = {
+  tombstone: "there is no value",
+  too_large: "more bytes than the limit",
+  malformed: "not the declared format, or not a record",
+  version: "a record of another version of the format",
+  unknown_view: "a view that is not declared",
+  dimension: "a view with more or fewer values than declared",
+  bad_sparse: "a sparse pair whose indices or values do not fit",
+  all_missing: "no view is there",
+  not_finite: "NaN or infinity, or beyond the declared precision",
+  negative: "a negative value where the view does not allow one",
+  out_of_range: "too large a value for transform none",
+};
+
+export const reasonText = (reason) => REASONS[reason] ?? "";
 
 export const stateKind = (state) => STATES[state][0];
 export const stateText = (state) => STATES[state][1];
