@@ -79,7 +79,9 @@ class MadeUp:
             scores = self._rng.random(view.dimension)
             order = np.argsort(-scores)
             ranked.append(ViewRanking(view.name, alpha[view.name], order, scores, view.names))
-        ranking = Ranking("default", "relevance", "0123456789abcdef", chunk, position, tuple(ranked))
+        ranking = Ranking(
+            "default", "relevance", "0123456789abcdef", chunk, position, tuple(ranked)
+        )
         overlap = {view.name: 0.75 for view in views} if chunk > 1 else {}
         committed = events.ChunkCommitted(
             partition,

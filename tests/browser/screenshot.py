@@ -46,7 +46,9 @@ def main() -> None:
             visit = Visit(browser, address, viewport={"width": WIDTH, "height": HEIGHT})
             take(visit, given.picture)
             if given.all:
-                dark = Visit(browser, address, color_scheme="dark", viewport=visit.page.viewport_size)
+                dark = Visit(
+                    browser, address, color_scheme="dark", viewport=visit.page.viewport_size
+                )
                 take(dark, given.picture.with_suffix(".dark.png"), whole=True)
                 phone = {"width": 390, "height": 844}
                 take(

@@ -66,7 +66,9 @@ class Service:
     def get(self, path: str) -> tuple[int, str]:
         """Status and text of a page."""
         try:
-            with urllib.request.urlopen(f"{self.address}{path}", timeout=PATIENCE_SECONDS) as answer:
+            with urllib.request.urlopen(
+                f"{self.address}{path}", timeout=PATIENCE_SECONDS
+            ) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as refusal:
             with refusal:

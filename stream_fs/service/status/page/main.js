@@ -41,7 +41,7 @@ function fillState(cell, row) {
   mark(state, "data-kind", stateKind(row.state));
   const left = row.behind ? `, ${counted(row.behind, "chunk")} left` : "";
   say(state, stateText(row.state) + left);
-  say(reason, row.reason ?? "");
+  say(reason, row.own ?? "");
 }
 
 function fillReason(cell, row) {
@@ -119,7 +119,10 @@ function show(status) {
     opened = true;
   }
   say(find("partitions-told"), statesTold(status.partitions) || "none yet");
-  partitions.show(status.partitions);
+  // What keeps all of them waiting is told once, above.
+  const common = status.health.reason ?? "";
+  partitions.show(status.partitions.map((row) =>
+    ({ ...row, own: row.reason !== null && common.includes(row.reason) ? null : row.reason })));
   rankings.show(status);
   find("letters-none").hidden = status.dead_letters.length > 0;
   letters.show(status.dead_letters);

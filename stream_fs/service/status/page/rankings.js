@@ -44,7 +44,7 @@ class Ranking {
     say(this.title, title(ranking));
     const age = ago((now - ranking.time) / 1000);
     say(this.told, `ranking ${whole(ranking.sequence)} · ${counted(ranking.records, "record")} · ${age}`);
-    say(this.weights, [...ranking.views].sort((one, other) => other.weight - one.weight).slice(0, 4)
+    say(this.weights, [...ranking.views].sort((one, other) => other.weight - one.weight).slice(0, 3)
       .map((view) => `${view.name} ${decimal(view.weight)}`).join(" · "));
     say(this.foot, `Published at ${clock(ranking.time)} · preset ${ranking.preset}, score `
       + `${ranking.score}, model ${ranking.model} · a feature that repeats a better one ranks lower`);
