@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
@@ -30,9 +30,18 @@ def running_browser() -> Iterator[Browser]:
 
 
 class Visit:
-    """A page in a window of its own, and everything that went wrong with it."""
+    """A page in a window of its own, and everything that went wrong with it.
 
-    def __init__(self, browser: Browser, address: str, **context: Any) -> None:
+    `prepare` is given the page before it is loaded.
+    """
+
+    def __init__(
+        self,
+        browser: Browser,
+        address: str,
+        prepare: Callable[[Page], object] = lambda _: None,
+        **context: Any,
+    ) -> None:
         self.address = address
         self.origin = _origin(address)
         self.complaints: list[str] = []
@@ -43,6 +52,7 @@ class Visit:
         self.page.on("console", self._said)
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.page.on("request", self._asked)
+        prepare(self.page)
         self.page.goto(address)
 
     def close(self) -> None:

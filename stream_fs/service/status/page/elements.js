@@ -42,18 +42,19 @@ const kept = new WeakMap();
 export function keep(parent, items, key, create, update) {
   if (!kept.has(parent)) kept.set(parent, new Map());
   const known = kept.get(parent);
-  const gone = new Set(known.keys());
+  const names = new Set(items.map(key));
+  // First, so that nobody has to move: an element that moves loses the focus.
+  for (const [name, part] of known) {
+    if (names.has(name)) continue;
+    part.element.remove();
+    known.delete(name);
+  }
   items.forEach((item, index) => {
     const name = key(item, index);
-    gone.delete(name);
     if (!known.has(name)) known.set(name, create(item, index));
     const part = known.get(name);
     const there = parent.children[index];
     if (there !== part.element) parent.insertBefore(part.element, there ?? null);
     update(part, item, index);
   });
-  for (const name of gone) {
-    known.get(name).element.remove();
-    known.delete(name);
-  }
 }
