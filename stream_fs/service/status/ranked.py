@@ -90,13 +90,10 @@ def ranked_views(
 
 
 def _features(view: ViewRanking, count: int) -> tuple[Feature, ...]:
+    first = view.order[:count]
     return tuple(
-        Feature(
-            index=int(index),
-            name=None if view.names is None else view.names[index],
-            relevance=float(view.scores[index]),
-        )
-        for index in view.order[:count]
+        Feature(index, None if view.names is None else view.names[index], relevance)
+        for index, relevance in zip(first.tolist(), view.scores[first].tolist(), strict=True)
     )
 
 
@@ -112,8 +109,7 @@ def _overlap(
     if before is None:
         return None
     earlier = {feature.index for feature in before.features}
-    now = {int(index) for index in view.order[: declared.shown]}
-    return len(earlier & now) / declared.shown
+    return len(earlier.intersection(view.order[: declared.shown].tolist())) / declared.shown
 
 
 def _scores(view: ViewRanking, declared: Declared) -> NDArray[np.float32] | None:

@@ -28,7 +28,7 @@ from stream_fs.service.status.seen import Letters, Published, Seen, milliseconds
 VALUES_TOGETHER: Final = 30_000
 """Of all histories; where there are many, each has fewer points."""
 LEAST_POINTS: Final = 20
-SCORES_TOGETHER: Final = 65_536
+SCORES_TOGETHER: Final = 32_768
 """Of all heat maps; the last ones are left out where there would be more."""
 
 Known: TypeAlias = Sequence[tuple[Partition, Seen]]

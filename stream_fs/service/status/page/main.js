@@ -165,6 +165,7 @@ async function turn() {
   clearTimeout(timer);
   if (asking || document.hidden) return;
   asking = true;
+  const began = performance.now();
   let status = null;
   try {
     status = await ask();
@@ -172,7 +173,9 @@ async function turn() {
     failures += 1;
   }
   asking = false;
-  const delay = Math.min(LONGEST, EVERY * 2 ** (status ? 0 : failures - 1));
+  // Whatever takes long is not asked for as often.
+  const every = Math.max(EVERY, 5 * (performance.now() - began));
+  const delay = Math.min(LONGEST, status ? every : EVERY * 2 ** (failures - 1));
   timer = setTimeout(turn, delay);
   if (status === null) {
     unanswered(delay);

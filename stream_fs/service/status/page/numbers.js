@@ -10,11 +10,11 @@ export const whole = (value) => (known(value) ? WHOLE.format(value) : UNKNOWN);
 
 export const share = (value) => (known(value) ? SHARE.format(value) : UNKNOWN);
 
-/** With three places, or where that would say too little, three significant digits. */
+/** With three places, or where that would say too little or too much, as a power of ten. */
 export function decimal(value) {
   if (!known(value)) return UNKNOWN;
   if (value === 0 || (Math.abs(value) >= 0.001 && Math.abs(value) < 1000)) return value.toFixed(3);
-  return value.toPrecision(3);
+  return value.toExponential(1);
 }
 
 /** Records a second. */
