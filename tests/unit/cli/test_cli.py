@@ -43,6 +43,10 @@ def commands() -> list[list[str]]:
         ["replay", "FILE"],
         ["topics", "create"],
         ["topics", "check"],
+        ["checkpoint", "inspect"],
+        ["checkpoint", "reset"],
+        ["checkpoint", "export", "FILE"],
+        ["checkpoint", "import", "FILE"],
         ["config", "check"],
         ["config", "show"],
     ]

@@ -234,7 +234,9 @@ def test_killed_while_the_journal_is_written(
     assert folder.output == undisturbed
 
 
-@pytest.mark.parametrize("rest", [b"", b"half a line", b'{"a whole": "line"}\n'])
+@pytest.mark.parametrize(
+    "rest", [b"", b"half a line", b'{"a whole": "line"}\n', b"more than follows" * 10_000]
+)
 def test_what_is_behind_the_checkpoint_is_cut_off(
     folder: Folder, undisturbed: tuple[bytes, bytes], rest: bytes
 ) -> None:
