@@ -158,6 +158,7 @@ def _told(summary: Summary) -> str:
         f"chunks        {summary.chunk}",
         f"rankings      {summary.rankings}" + (" of them in this run" if summary.resumed else ""),
         f"waiting       {summary.waiting} records, for their chunk to be full",
+        *(f"remark        {remark}" for remark in summary.remarks),
         f"time          {summary.seconds:.1f} s, {rate:.0f} records/s",
     ]
     return "\n".join(lines) + "\n"

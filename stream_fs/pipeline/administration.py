@@ -6,11 +6,12 @@ it: a running service takes the partition over again, and continues from the new
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
-from stream_fs.checkpoint import Progress, SnapshotPlace, decode, encode
+from stream_fs.checkpoint import Progress, SnapshotPlace, decode, encode, progress_key
 from stream_fs.checkpoint.files import Export
 from stream_fs.errors import InvalidParameter
 from stream_fs.pipeline.outcome import (
@@ -20,7 +21,7 @@ from stream_fs.pipeline.outcome import (
     progress_record,
     snapshot_records,
 )
-from stream_fs.pipeline.ports import Partition, Transport
+from stream_fs.pipeline.ports import Outbox, Outgoing, Partition, Transport
 from stream_fs.pipeline.restore import last_progress, newest_usable
 from stream_fs.pipeline.settings import StreamSettings
 from stream_fs.selector import initial_state
@@ -77,7 +78,10 @@ def standing(transport: Transport, partition: Partition) -> Standing:
 
 def forget(transport: Transport, settings: StreamSettings, partition: Partition) -> None:
     """Let the partition begin anew where a new one begins (`start`), with an empty model."""
-    _publish(transport, settings, partition, None, None)
+    key = progress_key(partition.topic, partition.number)
+    erased = Outgoing(settings.state_topics[partition.topic], key, None, (), partition.number)
+    with _transaction(transport, partition) as outbox:
+        outbox.send([erased])
 
 
 def begin_at(
@@ -102,7 +106,7 @@ def begin_at(
     else:
         state = initial_state(settings.params, settings.origin(partition))
         model = Model(state, offset, None, settings.cut)
-    _publish(transport, settings, partition, now.progress, model)
+    _install(transport, settings, now, model)
 
 
 def exported(transport: Transport, settings: StreamSettings, partition: Partition) -> Export:
@@ -139,11 +143,11 @@ def take_in(
     if to_offset is None:
         now.check(model.next)
         now.check(progress.next_offset)
-        _publish(transport, settings, partition, now.progress, model, progress)
+        _install(transport, settings, now, model, progress)
         return Taken(progress.next_offset, progress.chunk, behind)
     now.check(to_offset)
     model = _at(model, progress.chunk, to_offset)
-    _publish(transport, settings, partition, now.progress, model)
+    _install(transport, settings, now, model)
     return Taken(to_offset, progress.chunk, behind)
 
 
@@ -168,43 +172,46 @@ def _at(model: Model, chunk: int, offset: int) -> Model:
     return replace(model, state=replace(model.state, chunk=chunk), next=offset)
 
 
-def _publish(
+def _install(
     transport: Transport,
     settings: StreamSettings,
-    partition: Partition,
-    before: Progress | None,
-    model: Model | None,
-    progress: Progress | None = None,
+    now: Standing,
+    model: Model,
+    published: Progress | None = None,
 ) -> None:
-    """One transaction of a new owner: a snapshot of the model, and the progress that names it.
+    """Put a model in the place of what stands there; `published` tells of its last ranking.
 
-    `before` is the progress that stood there, `progress` what is to be told of the last ranking;
-    without it the model says where to go on. Without a model the progress is erased.
+    Without it nothing is known of a ranking, and the model says where to go on.
     """
+    number = 0 if now.progress is None else now.progress.snapshots[0].number + 1
+    records, _ = snapshot_records(settings, now.partition, model, number)
+    with _transaction(transport, now.partition) as outbox:
+        place = SnapshotPlace(number, model.state.chunk, outbox.send(records)[0])
+        progress = replace(published or _of(model), snapshots=(place,))
+        outbox.send([progress_record(settings, now.partition, progress)])
+
+
+def _of(model: Model) -> Progress:
+    """The progress of a model that has no ranking of its own."""
+    return Progress(
+        chunk=model.state.chunk,
+        from_offset=model.next,
+        next_offset=model.next,
+        snapshots=(),
+        digest=None,
+        fingerprint=model.state.params.fingerprint,
+    )
+
+
+@contextmanager
+def _transaction(transport: Transport, partition: Partition) -> Iterator[Outbox]:
+    """One transaction of a new owner, committed at the end."""
     outbox = transport.outbox(partition)
     try:
         while not outbox.take_over():  # waits a little each time
             pass
         outbox.begin()
-        number = 0 if before is None else before.snapshots[0].number + 1
-        place = SnapshotPlace(number, 0, 0)
-        chunk, offset = 0, 0
-        if model is not None:
-            records, _ = snapshot_records(settings, partition, model, number)
-            chunk, offset = model.state.chunk, model.next
-            place = SnapshotPlace(number, chunk, outbox.send(records)[0])
-        told = Progress(
-            chunk=chunk,
-            from_offset=offset,
-            next_offset=offset,
-            snapshots=(place,),
-            digest=None,
-            fingerprint=settings.params.fingerprint,
-        )
-        if progress is not None:
-            told = replace(progress, snapshots=(place,))
-        record = progress_record(settings, partition, told)
-        outbox.send([record if model is not None else replace(record, value=None)])
+        yield outbox
         outbox.commit()
     finally:
         outbox.close()

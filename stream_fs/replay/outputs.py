@@ -10,6 +10,7 @@ from typing import BinaryIO, Protocol
 
 import orjson
 
+from stream_fs.checkpoint.files import sync_directory
 from stream_fs.errors import InvalidParameter, ReplayChanged
 from stream_fs.pipeline.ports import Outgoing
 from stream_fs.wire import Format
@@ -55,6 +56,7 @@ class FileOutput:
         self._file = self._path.open("r+b" if self._path.exists() else "xb")
         self._file.truncate(length)
         self._file.seek(length)
+        sync_directory(self._path.parent)
         self.length = length
 
     def append(self, records: Sequence[Outgoing]) -> None:

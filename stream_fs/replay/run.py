@@ -71,6 +71,8 @@ class Summary:
     letters: Counter[str] = field(default_factory=Counter)
     """By reason: dead letters that were published, or bad records that were skipped."""
     seconds: float = 0.0
+    remarks: list[str] = field(default_factory=list)
+    """What went otherwise than it should, although it goes on."""
 
     @property
     def waiting(self) -> int:
@@ -186,6 +188,12 @@ class _Observer:
                 # The model may be older: what was published since is computed once more.
                 summary.next = event.offset if self._left is None else self._left.offset
                 summary.resumed = summary.next
+                if event.fallback is not None:
+                    summary.remarks.append(f"an older model was used: {event.fallback}")
+            case events.ReplayDiverged():
+                summary.remarks.append(
+                    f"chunk {event.chunk}, computed again, is not as it was written: another CPU?"
+                )
             case events.RecordsRead():
                 if self._skipping:
                     summary.letters.update(event.bad)

@@ -44,6 +44,10 @@ def commands() -> list[list[str]]:
         ["topics", "create"],
         ["topics", "check"],
         ["watch"],
+        ["checkpoint", "inspect"],
+        ["checkpoint", "reset"],
+        ["checkpoint", "export", "FILE"],
+        ["checkpoint", "import", "FILE"],
         ["config", "check"],
         ["config", "show"],
     ]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import pty
 import signal
 import subprocess
 import sys
@@ -269,3 +271,29 @@ def test_a_second_one_on_the_same_checkpoint_is_refused(
     process.send(signal.SIGCONT)
     assert process.ends()[0] == ExitCode.OK
     assert place.output == undisturbed
+
+
+def test_on_a_terminal_it_shows_how_far_it_is(place: Place) -> None:
+    """And only there: the other tests find nothing but the summary."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "stream_fs.cli", *place.command()],
+        cwd=ROOT,
+        env={**os.environ, "TERM": "xterm"},
+        stdout=subprocess.DEVNULL,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    said = b""
+    try:
+        while block := os.read(ours, 1 << 16):
+            said += block
+    except OSError:  # Linux has it so when the other end is closed
+        pass
+    finally:
+        process.kill()
+        process.wait()
+        os.close(ours)
+    assert b"replaying" in said
+    assert b"\x1b[" in said
+    assert said.splitlines()[-1].startswith(b"time ")

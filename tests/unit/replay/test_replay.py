@@ -13,6 +13,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import pytest
 
+from stream_fs.checkpoint import decode_progress, encode_progress
 from stream_fs.errors import (
     BrokenFile,
     ConfigurationChanged,
@@ -21,6 +22,7 @@ from stream_fs.errors import (
     PoisonFlood,
     ReplayChanged,
 )
+from stream_fs.pipeline.ports import Stored
 from stream_fs.pipeline.settings import DeadLetterSettings
 from stream_fs.replay import journal as journal_module
 from stream_fs.replay.journal import Journal
@@ -234,7 +236,9 @@ def test_killed_while_the_journal_is_written(
     assert folder.output == undisturbed
 
 
-@pytest.mark.parametrize("rest", [b"", b"half a line", b'{"a whole": "line"}\n'])
+@pytest.mark.parametrize(
+    "rest", [b"", b"half a line", b'{"a whole": "line"}\n', b"more than follows" * 10_000]
+)
 def test_what_is_behind_the_checkpoint_is_cut_off(
     folder: Folder, undisturbed: tuple[bytes, bytes], rest: bytes
 ) -> None:
@@ -268,6 +272,41 @@ def test_a_file_that_has_grown_is_gone_on_with(
     assert replay(folder.plan()).rankings == 3
     folder.fill(VALUES)
     assert replay(folder.plan()).rankings == 5
+    assert folder.output == undisturbed
+
+
+def test_a_ranking_that_comes_out_otherwise_is_remarked(folder: Folder) -> None:
+    """As on another CPU: the model is restored, and the chunks behind it are computed again."""
+    with pytest.raises(Crash):
+        replay(folder.plan(), step=crashing("advised", 5))
+    journal = Journal(folder.checkpoint)
+    (last,) = [record for record in journal.records if b"progress" in record.key][-1:]
+    progress = replace(decode_progress(last.value or b""), digest="0" * 64)
+    altered = Stored(journal.reserve(), last.key, encode_progress(progress))
+    journal.commit([altered], {})
+    journal.close()
+    assert replay(folder.plan()).remarks == [
+        "chunk 6, computed again, is not as it was written: another CPU?"
+    ]
+
+
+def test_a_damaged_model_is_remarked(folder: Folder, undisturbed: tuple[bytes, bytes]) -> None:
+    with pytest.raises(Crash):
+        replay(folder.plan(), step=crashing("advised", 5))
+    journal = Journal(folder.checkpoint)
+    journal.close()
+    newest = [record for record in journal.records if b"/1/0" in record.key][-1]
+    altered = [
+        replace(record, value=b"damaged") if record is newest else record
+        for record in journal.records
+    ]
+    folder.checkpoint.unlink()
+    damaged = Journal(folder.checkpoint)
+    damaged.end = journal.end
+    damaged.commit(altered, journal.notes)
+    damaged.close()
+    (remark,) = replay(folder.plan()).remarks
+    assert remark.startswith("an older model was used: ")
     assert folder.output == undisturbed
 
 
