@@ -17,6 +17,7 @@ StreamFsError
     ├── PoisonFlood         too many bad records: the producer is broken
     ├── BadRecordRefused    a bad record under the policy `fail`
     ├── NoOwnership         another process keeps taking the same partitions
+    ├── BrokenFile          a file of records in which they cannot be found
     └── CheckpointError     a checkpoint that cannot be continued from
         ├── CorruptSnapshot         torn, incomplete, or not a snapshot at all
         ├── CorruptProgress         not a progress record
@@ -127,6 +128,10 @@ class BadRecordRefused(Refusal):
 
 class NoOwnership(Refusal):
     """Another process keeps taking over the same partitions."""
+
+
+class BrokenFile(Refusal):
+    """A file in which the records cannot be told apart, or that lacks the declared views."""
 
 
 class CheckpointError(Refusal):

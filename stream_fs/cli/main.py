@@ -8,14 +8,11 @@ import sys
 import traceback
 from collections.abc import Sequence
 
-from stream_fs.cli import checkpoint, config, run, topics, version, watch
+from stream_fs.cli import checkpoint, config, produce, run, topics, version, watch
 from stream_fs.errors import StreamFsError
 from stream_fs.service.configuration.secrets import redacted
 from stream_fs.service.exit_codes import ExitCode, exit_code
 from stream_fs.service.logging import ROOT
-
-_INTERRUPTED = 130
-"""As shells have it: 128 and the number of the signal."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -27,7 +24,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return int(arguments.command(arguments))
     except KeyboardInterrupt:
-        return _INTERRUPTED
+        return ExitCode.INTERRUPTED
     except Exception as error:  # noqa: BLE001  # told to the user, with a code
         if arguments.debug:
             _tell("".join(traceback.format_exception(error)), arguments)
@@ -45,7 +42,7 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (run, topics, watch, checkpoint, config, version):
+    for command in (run, produce, watch, topics, checkpoint, config, version):
         command.add(commands)
     return parser
 

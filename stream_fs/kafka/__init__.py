@@ -1,5 +1,6 @@
 """The only code that knows Kafka: what the pipeline needs of a broker, on confluent-kafka."""
 
+from stream_fs.kafka.feeder import Feeder, Pace
 from stream_fs.kafka.plans import (
     TopicPlan,
     dead_letters_plan,
@@ -14,7 +15,9 @@ from stream_fs.kafka.transport import KafkaTransport
 
 __all__ = [
     "ClientSettings",
+    "Feeder",
     "KafkaTransport",
+    "Pace",
     "Rebalance",
     "Subscriber",
     "TopicPlan",

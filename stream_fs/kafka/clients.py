@@ -58,6 +58,11 @@ def transactional_producer(
     return _made(Producer, settings.producer(transactional_id), settings, trouble)
 
 
+def feeding_producer(settings: ClientSettings, trouble: Trouble) -> Producer:
+    """An idempotent producer for input topics."""
+    return _made(Producer, settings.feeder(), settings, trouble)
+
+
 def admin_client(settings: ClientSettings, trouble: Trouble) -> AdminClient:
     """A client for questions about topics and offsets."""
     return _made(AdminClient, settings.admin(), settings, trouble)

@@ -166,6 +166,19 @@ class ClientSettings:
             "message.max.bytes": self.largest_message + HEADERS_BYTES,
         }
 
+    def feeder(self) -> dict[str, Any]:
+        """For the producer that feeds an input topic: every record once, in its order."""
+        return {
+            **_SHARED,
+            **_PRODUCING,
+            "linger.ms": 5,  # here more is coming
+            **self._without(_CONSUMER_ONLY),
+            "bootstrap.servers": self.bootstrap,
+            "enable.idempotence": True,
+            "message.timeout.ms": round(self.transaction_timeout * 1000),
+            "message.max.bytes": self.largest_message + HEADERS_BYTES,
+        }
+
     def admin(self) -> dict[str, Any]:
         """For questions about topics and offsets."""
         both = re.compile(f"{_CONSUMER_ONLY.pattern}|{_PRODUCER_ONLY.pattern}")

@@ -34,6 +34,7 @@ class ExitCode(IntEnum):
     BROKER = 4, "the broker cannot be reached, or does not let us; trying again may help"
     SILENCE = 5, "nothing came in the time that `watch --timeout` gives"
     WATCHDOG = 70, "a client call hung, and the process ended itself; start it again"
+    INTERRUPTED = 130, "interrupted (Ctrl-C); what is saved is saved, start it again to go on"
 
 
 def exit_code(error: BaseException) -> ExitCode:

@@ -39,6 +39,7 @@ def _no_configuration_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
 def commands() -> list[list[str]]:
     return [
         ["run"],
+        ["produce", "FILE"],
         ["topics", "create"],
         ["topics", "check"],
         ["watch"],
@@ -55,8 +56,8 @@ def test_help_tells_commands_and_exit_codes(capsys: Capture) -> None:
         main(["--help"])
     assert ended.value.code == 0
     told = capsys.readouterr().out
-    for command in ("run", "topics", "watch", "config", "version"):
-        assert f"    {command} " in told
+    for command in ("run", "produce", "watch", "topics", "checkpoint", "config", "version"):
+        assert f"\n    {command}" in told
     for code in ExitCode:
         assert f"  {code.value:<4}{code.meaning}" in told
 
@@ -74,7 +75,16 @@ def test_help_of_a_command_tells_where_its_configuration_comes_from(
 
 
 @pytest.mark.parametrize(
-    "argv", [[], ["fly"], ["config"], ["topics"], ["config", "check", "--colour"], ["run", "x"]]
+    "argv",
+    [
+        [],
+        ["fly"],
+        ["config"],
+        ["topics"],
+        ["config", "check", "--colour"],
+        ["run", "x"],
+        ["produce"],
+    ],
 )
 def test_usage_errors_end_with_2(argv: list[str], capsys: Capture) -> None:
     with pytest.raises(SystemExit) as ended:
@@ -91,12 +101,49 @@ def test_counts_are_whole_numbers(count: str, config: str, capsys: Capture) -> N
     assert "should be a whole number from 1" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("seconds", ["0", "-1", "soon", "inf", "nan"])
-def test_a_timeout_is_a_time(seconds: str, config: str, capsys: Capture) -> None:
+@pytest.mark.parametrize(
+    ("flag", "told"),
+    [
+        ("--rate=0", "above 0"),
+        ("--rate=fast", "a number"),
+        ("--missing=1", "below 1"),
+        ("--missing=nan", "a number"),
+        ("--limit=0", "a whole number from 1"),
+        ("--partition=-1", "a whole number from 0"),
+        ("--format=csv", "invalid choice"),
+    ],
+)
+def test_numbers_out_of_their_range_are_told(
+    flag: str, told: str, config: str, capsys: Capture
+) -> None:
     with pytest.raises(SystemExit) as ended:
-        main(["watch", "--config", config, f"--timeout={seconds}"])
+        main(["produce", "--config", config, "x.jsonl", flag])
     assert ended.value.code == ExitCode.CONFIGURATION
-    assert "should be a number of seconds above 0" in capsys.readouterr().err
+    assert told in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["x.jsonl"], "there is no file x.jsonl"),
+        (["x.csv"], "give --format"),
+        (["-"], "give --format"),
+        (["-", "--format", "jsonl", "--repeat", "2"], "can be read only once"),
+    ],
+)
+def test_a_file_that_cannot_be_produced_ends_with_2(
+    arguments: list[str], told: str, config: str, capsys: Capture
+) -> None:
+    assert main(["produce", "--config", config, *arguments]) == ExitCode.CONFIGURATION
+    assert told in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("flag", ["--timeout=0", "--timeout=soon", "--count=0", "--top=-1"])
+def test_watch_takes_numbers_above_zero(flag: str, config: str, capsys: Capture) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["watch", "--config", config, flag])
+    assert ended.value.code == ExitCode.CONFIGURATION
+    assert "should be a " in capsys.readouterr().err
 
 
 def test_the_program_is_named_after_itself() -> None:

@@ -17,6 +17,7 @@ def test_the_numbers_are_what_supervisors_rely_on() -> None:
         "BROKER": 4,
         "SILENCE": 5,
         "WATCHDOG": 70,
+        "INTERRUPTED": 130,
     }
 
 
@@ -29,6 +30,7 @@ def test_the_numbers_are_what_supervisors_rely_on() -> None:
         (errors.PoisonFlood("x"), ExitCode.REFUSED),
         (errors.BadRecordRefused("x"), ExitCode.REFUSED),
         (errors.NoOwnership("x"), ExitCode.REFUSED),
+        (errors.BrokenFile("x"), ExitCode.REFUSED),
         (errors.CorruptSnapshot("x"), ExitCode.REFUSED),
         (errors.ConfigurationChanged(["x"]), ExitCode.REFUSED),
         (errors.IncompatibleState("x"), ExitCode.REFUSED),

@@ -1,0 +1,91 @@
+"""Records written anew: nothing changes but what was asked for."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import msgpack
+import numpy as np
+import orjson
+import pytest
+
+from stream_fs.errors import InvalidParameter
+from stream_fs.replay import Rewriter
+from stream_fs.wire import DeclaredView, Format, RecordDecoder, Sparse, encode_record
+
+VIEWS = (DeclaredView("a", 3), DeclaredView("b", 2, "float64"), DeclaredView("c", 4))
+FORMATS: list[Format] = ["msgpack", "json"]
+RECORD: dict[str, Any] = {
+    "a": np.array([0.1, 2, 3], np.float32),
+    "b": [0.1, 1 / 3],
+    "c": Sparse([1, 3], [0.25, 7]),
+}
+
+
+def encoded(format: Format, **views: Any) -> bytes:
+    return encode_record(views, id="x", format=format, dtypes={"b": "float64"})
+
+
+def decoded(value: bytes, format: Format) -> dict[str, Any]:
+    batch = RecordDecoder(VIEWS, format).decode([value])
+    assert not batch.bad
+    return {name: part.dense() for name, part in batch.views.items() if part.present.any()}
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("value", [b"not a record", b"", b"17", b"\x81\xa5views\x01", b'{"v": 1}'])
+def test_what_is_no_record_comes_out_as_it_went_in(format: Format, value: bytes) -> None:
+    for other in FORMATS:
+        assert Rewriter(VIEWS, format, other, missing=0.9)(value) == value
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_what_is_as_it_should_be_stays_byte_for_byte(format: Format) -> None:
+    value = encoded(format, **RECORD) + (b" " if format == "json" else b"")
+    assert Rewriter(VIEWS, format, format)(value) is value
+
+
+@pytest.mark.parametrize(("read", "written"), list(itertools.permutations(FORMATS)))
+def test_the_other_format_means_the_same(read: Format, written: Format) -> None:
+    value = encoded(read, **RECORD)
+    changed = Rewriter(VIEWS, read, written)(value)
+    assert changed != value
+    before, after = decoded(value, read), decoded(changed, written)
+    assert before.keys() == after.keys() == RECORD.keys()
+    for name in RECORD:
+        assert np.array_equal(before[name], after[name])
+
+
+def test_what_json_cannot_say_stays_as_it_is() -> None:
+    for views in ({"a": b"12345"}, {"unknown": b"1234"}, {"a": msgpack.ExtType(5, b"")}):
+        value = msgpack.packb({"v": 1, "views": views})
+        assert Rewriter(VIEWS, "msgpack", "json")(value) == value
+
+
+@pytest.mark.parametrize(("read", "written"), list(itertools.product(FORMATS, FORMATS)))
+def test_views_are_left_out_and_one_is_kept(read: Format, written: Format) -> None:
+    rewrite = Rewriter(VIEWS, read, written, missing=0.5, seed=3)
+    value = encoded(read, **RECORD)
+    kept = [tuple(decoded(rewrite(value), written)) for _ in range(800)]
+    assert all(kept)
+    # 2^-3 of the records would lose everything, and keep one of three instead.
+    expected = 0.5 + 0.125 / 3
+    for name in RECORD:
+        share = sum(name in views for views in kept) / len(kept)
+        assert share == pytest.approx(expected, abs=0.08)
+    again = Rewriter(VIEWS, read, written, missing=0.5, seed=3)
+    assert [tuple(decoded(again(value), written)) for _ in range(800)] == kept
+
+
+def test_a_view_that_is_missing_already_is_not_the_one_that_is_kept() -> None:
+    rewrite = Rewriter(VIEWS, "json", "json", missing=0.99)
+    value = encoded("json", a=None, b=[1, 2])
+    for _ in range(200):
+        assert orjson.loads(rewrite(value))["views"]["b"] == [1, 2]
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.0, float("nan")])
+def test_a_share_that_keeps_nothing_is_refused(share: float) -> None:
+    with pytest.raises(InvalidParameter, match="share of missing views"):
+        Rewriter(VIEWS, "json", "json", missing=share)
