@@ -13,11 +13,11 @@ DATA ?= ../shared/data
 KILLS ?= 25
 SEED ?= 0
 CHUNKS ?= 2000
-# More arguments for what test, bench-selector, quality or campaign runs.
+# More arguments for what test, bench-selector, bench-capacity, quality or campaign runs.
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check test campaign bench-selector quality format lock clean
+.PHONY: help setup check test campaign bench-selector bench-capacity quality format lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-16s%s\n", $$1, $$2 }' Makefile
@@ -46,6 +46,9 @@ campaign: setup ## kill processes at every step and at random and compare the by
 
 bench-selector: setup ## time and memory of the selector
 	$(RUN) tests.benchmarks.selector $(ARGS)
+
+bench-capacity: setup ## what the service can take: prints deploy/capacity.md
+	@$(RUN) tests.benchmarks.capacity $(ARGS)
 
 quality: setup ## quality of the selection on the data sets in DATA
 	$(RUN) tests.quality --data $(DATA) $(ARGS)
