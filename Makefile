@@ -13,13 +13,14 @@ DATA ?= ../shared/data
 KILLS ?= 25
 SEED ?= 0
 CHUNKS ?= 2000
-# More arguments for what test, bench-selector, quality or campaign runs.
+# More arguments for what test, bench-selector, bench-capacity, quality or campaign runs.
 ARGS ?=
 # With any value, `make demo` keeps running at the end.
 KEEP ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check test campaign bench-selector quality format lock clean
+.PHONY: help setup demo check test campaign bench-selector bench-capacity quality format lock \
+	clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-16s%s\n", $$1, $$2 }' Makefile
@@ -54,6 +55,9 @@ campaign: setup ## kill processes at every step and at random and compare the by
 
 bench-selector: setup ## time and memory of the selector
 	$(RUN) tests.benchmarks.selector $(ARGS)
+
+bench-capacity: setup ## what the service can take: prints deploy/capacity.md
+	@$(RUN) tests.benchmarks.capacity $(ARGS)
 
 quality: setup ## quality of the selection on the data sets in DATA
 	$(RUN) tests.quality --data $(DATA) $(ARGS)

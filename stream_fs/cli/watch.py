@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import os
 import sys
@@ -11,6 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from stream_fs.cli.arguments import Arguments, Commands, add_configuration, configuration, count
+from stream_fs.cli.files import above_zero
 from stream_fs.cli.ranking_display import Display, JsonLines, LiveTable, PlainLines
 from stream_fs.errors import FatalError, InvalidMessage, StreamFsError
 from stream_fs.kafka import Subscriber, Topics
@@ -49,7 +49,7 @@ def add(commands: Commands) -> None:
     parser.add_argument("--count", type=count, metavar="N", help="end after so many rankings")
     parser.add_argument(
         "--timeout",
-        type=_seconds,
+        type=above_zero,
         metavar="SECONDS",
         help=f"end with exit code {ExitCode.SILENCE.value} when none came for so long",
     )
@@ -153,13 +153,3 @@ def _decoded(message: Message) -> RankingMessage | None:
 
 def _tell(text: str) -> None:
     print(f"stream-fs: {text}", file=sys.stderr, flush=True)
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0.0
-    if not 0 < seconds < float("inf"):
-        raise argparse.ArgumentTypeError("should be a number of seconds above 0")
-    return seconds

@@ -119,6 +119,11 @@ class Trouble:
         """None when there is a connection."""
         return f"{self._said} ({self._advice})" if self._down else None
 
+    @property
+    def of_certificates(self) -> bool:
+        """Whether TLS is the reason."""
+        return self._down and self._advice == _CERTIFICATES
+
     def note(self, error: KafkaError) -> None:
         """Remember an error that `error_cb` reports."""
         code = error.code()

@@ -15,6 +15,7 @@ from confluent_kafka.admin._config import ConfigResource
 from confluent_kafka.cimpl import NewTopic
 
 from stream_fs.errors import FatalError, RetriableError
+from stream_fs.kafka.certificates import judgement
 from stream_fs.kafka.clients import admin_client
 from stream_fs.kafka.errors import Trouble, classified, translated
 from stream_fs.kafka.plans import TopicPlan, problems
@@ -116,6 +117,6 @@ class Topics:
                 finally:
                     self._admin.poll(0)  # what it has to say of its connection
         except RetriableError as reason:
-            raise FatalError(
-                f"{reason}; no answer from kafka.bootstrap={self._settings.bootstrap}"
-            ) from reason
+            text = f"{reason}; no answer from kafka.bootstrap={self._settings.bootstrap}"
+            found = judgement(self._settings) if self._trouble.of_certificates else None
+            raise FatalError(text if found is None else f"{text}; {found}") from reason

@@ -41,12 +41,16 @@ class RecordsRead:
 
 @dataclass(frozen=True, slots=True)
 class ChunkUpdated:
-    """A chunk was folded into the model; `replayed` ones were published by an earlier life."""
+    """A chunk was folded into the model; `replayed` ones were published by an earlier life.
+
+    `size` is the number of good records that the next chunk needs.
+    """
 
     partition: Partition
     report: Report
     seconds: float
     replayed: bool
+    size: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -228,7 +228,11 @@ class Task:
         replayed = self._replaying
         self._around.observe(
             events.ChunkUpdated(
-                self.partition, outcome.report, self._around.clock() - began, replayed
+                self.partition,
+                outcome.report,
+                self._around.clock() - began,
+                replayed,
+                cut.records,
             )
         )
         self._around.step("updated")

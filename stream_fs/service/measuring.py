@@ -104,8 +104,9 @@ class MetricsObserver:
             for view, share in report.missing.items():
                 self._metrics.missing_views.labels(*of, view).inc(round(share * report.rows))
         if event.partition in self._fill:
-            waiting, size = self._fill[event.partition]
-            self._filled(event.partition, max(0, waiting - report.rows), size)
+            waiting, _ = self._fill[event.partition]
+            # The first chunk is larger than those that follow.
+            self._filled(event.partition, max(0, waiting - report.rows), event.size)
 
     def _committed(self, event: events.ChunkCommitted) -> None:
         of = self._of(event.partition)

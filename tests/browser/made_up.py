@@ -73,7 +73,7 @@ class MadeUp:
         alpha = {view.name: float(weight) for view, weight in zip(views, weights, strict=True)}
         missing = {view.name: float(self._rng.integers(100)) / 100 for view in views}
         report = Report(chunk, 100, 9, True, (2.0, 1.0), {}, alpha, {}, missing)
-        self.observe(events.ChunkUpdated(partition, report, seconds=0.01, replayed=False))
+        self.observe(events.ChunkUpdated(partition, report, seconds=0.01, replayed=False, size=100))
         ranked = []
         for view in views:
             scores = self._rng.random(view.dimension)

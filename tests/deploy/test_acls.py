@@ -163,6 +163,7 @@ def test_the_rights_are_enough(broker: Broker) -> None:
         ranking: dict[str, Any] = json.loads(await_message(broker, "digits.rankings") or b"")
         assert ranking["sequence"] == 1
         await_message(broker, "digits.dead-letters")
+        assert json.loads(cli("watch", "--json", "--from-beginning", "--count", "1")) == ranking
     finally:
         service.terminate()
         output, _ = service.communicate(timeout=PATIENCE_SECONDS)

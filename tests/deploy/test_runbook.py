@@ -16,7 +16,10 @@ from stream_fs.service.exit_codes import ExitCode
 from tests.deploy.files import DEPLOY
 from tests.deploy.test_rules import ALERTS
 
-TEXTS = {name: (DEPLOY / name).read_text(encoding="utf-8") for name in ("runbook.md", "acls.md")}
+TEXTS = {
+    name: (DEPLOY / name).read_text(encoding="utf-8")
+    for name in ("runbook.md", "acls.md", "capacity.md")
+}
 RUNBOOK = TEXTS["runbook.md"]
 # What ends a command with a code of its own.
 ROOTS = (

@@ -35,7 +35,12 @@ class Watching:
         command = [sys.executable, "-m", "stream_fs.cli", "watch", "--config", str(configuration)]
         with self._out.open("wb") as out, self._err.open("wb") as err:
             self.process = subprocess.Popen(
-                [*command, *words], cwd=ROOT, stdout=out if stdout is None else stdout, stderr=err
+                [*command, *words],
+                cwd=ROOT,
+                stdout=out if stdout is None else stdout,
+                stderr=err,
+                # A test run in the background ignores interrupts, and would hand that on.
+                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
             )
 
     @property

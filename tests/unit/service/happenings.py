@@ -45,7 +45,7 @@ def read(partition: Partition = HERE, *, waiting: int = 9) -> events.RecordsRead
 
 
 def updated(partition: Partition = HERE, *, replayed: bool = False) -> events.ChunkUpdated:
-    return events.ChunkUpdated(partition, report(), seconds=0.02, replayed=replayed)
+    return events.ChunkUpdated(partition, report(), seconds=0.02, replayed=replayed, size=8)
 
 
 def committed(

@@ -1,0 +1,182 @@
+"""/metrics of a running service, against what it has really done."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections import Counter
+from importlib.metadata import version
+from itertools import islice
+from typing import Any
+
+import pytest
+from prometheus_client import CollectorRegistry
+from prometheus_client.parser import text_string_to_metric_families
+
+from stream_fs.checkpoint import progress_key
+from stream_fs.service.metrics import PARTITION, Metrics
+from stream_fs.wire.encoding import encode_record
+from tests.deploy.promtool import promtool
+from tests.integration.service.conftest import MakeService
+from tests.integration.service.services import Service
+from tests.integration.service.stream import CHUNK, DIMENSIONS, FIRST, Stream, rows
+
+CHUNKS = 3
+WAITING = 7
+"""Good records that do not make a chunk."""
+BAD = {b"not a record": "malformed", b"\x81\xa1v\x02": "version", b"": "malformed"}
+
+
+class Scraped:
+    """What one scrape has told."""
+
+    def __init__(self, service: Service, stream: Stream) -> None:
+        status, self.text = service.get("/metrics")
+        assert status == 200
+        self._stream = stream
+        self.families = {
+            family.name: family for family in text_string_to_metric_families(self.text)
+        }
+        self._samples = {
+            (sample.name, frozenset(sample.labels.items())): sample.value
+            for family in self.families.values()
+            for sample in family.samples
+        }
+
+    def __call__(self, name: str, **labels: str) -> float | None:
+        """A value of the stream's only partition."""
+        place = self._stream.only
+        of = dict(zip(PARTITION, (self._stream.name, place.topic, str(place.number)), strict=True))
+        return self._samples.get((name, frozenset({**of, **labels}.items())))
+
+    def plain(self, name: str, **labels: str) -> float:
+        """A value of the process."""
+        return self._samples[name, frozenset(labels.items())]
+
+    def by(self, name: str, label: str) -> dict[str, float]:
+        """The values of a metric of the partition, by one more label."""
+        return {
+            dict(labels)[label]: value
+            for (found, labels), value in self._samples.items()
+            if found == name
+        }
+
+
+def caught_up(service: Service, stream: Stream, good: int) -> Scraped:
+    """A scrape after so many good records were read, and the lag was looked at."""
+    scraped = Scraped(service, stream)
+
+    def done() -> bool:
+        nonlocal scraped
+        scraped = Scraped(service, stream)
+        read = scraped("stream_fs_records_total", outcome="good")
+        return read == good and scraped("stream_fs_lag_records") == 0
+
+    service.comes_to(done, f"{good} good records are read")
+    return scraped
+
+
+def last_ranking(stream: Stream) -> dict[str, Any]:
+    published = stream.rankings()[stream.only]
+    ranking: dict[str, Any] = json.loads(published[-1].value or b"")
+    assert ranking["sequence"] == len(published) == CHUNKS
+    return ranking
+
+
+def test_every_metric_tells_what_was_really_done(stream: Stream, service: MakeService) -> None:
+    began = time.time()
+    folded = list(rows(FIRST + (CHUNKS - 1) * CHUNK))
+    good = [encode_record(views) for views in folded]
+    waiting = [encode_record(views) for views in islice(rows(99, seed=1), WAITING)]
+    stream.feed([*good[:20], *BAD, *good[20:], *waiting])
+    one = service(stream)
+    scraped = caught_up(one, stream, len(good) + WAITING)
+    ranking = last_ranking(stream)
+
+    # --- records ---
+    bad = Counter(BAD.values())
+    assert scraped("stream_fs_records_total", outcome="bad") == len(BAD)
+    assert scraped.by("stream_fs_bad_records_total", "reason") == bad
+    assert scraped.by("stream_fs_dead_letters_total", "reason") == bad
+    assert len(stream.letters()[stream.only]) == len(BAD)
+    assert scraped.by("stream_fs_missing_views_total", "view") == {
+        name: sum(name not in views for views in folded) for name in DIMENSIONS
+    }
+
+    # --- chunks, and the fit of the last one ---
+    assert scraped.by("stream_fs_chunks_total", "outcome") == {"published": CHUNKS}
+    assert scraped("stream_fs_chunk_fill_ratio") == pytest.approx(WAITING / CHUNK)
+    for name in ("stream_fs_update_seconds", "stream_fs_transaction_seconds"):
+        assert scraped(f"{name}_count") == CHUNKS
+        assert scraped(f"{name}_bucket", le="+Inf") == CHUNKS
+        assert 0 < (scraped(f"{name}_sum") or 0) < time.time() - began
+    fit = ranking["fit"]
+    assert scraped("stream_fs_iterations") == fit["iterations"]
+    assert scraped("stream_fs_objective") == pytest.approx(fit["objective"])
+    errors = scraped.by("stream_fs_orthogonality_error", "view")
+    assert errors.keys() == DIMENSIONS.keys()
+    assert max(errors.values()) == pytest.approx(fit["orthogonality"])
+    alpha = scraped.by("stream_fs_alpha", "view")
+    assert alpha == {view["name"]: pytest.approx(view["weight"]) for view in ranking["views"]}
+    assert sum(alpha.values()) == pytest.approx(1)
+    assert scraped.by("stream_fs_top_overlap_ratio", "view") == {
+        name: pytest.approx(change["overlap"]) for name, change in ranking["selection"].items()
+    }
+
+    # --- transactions and snapshots ---
+    assert scraped.by("stream_fs_transaction_failures_total", "outcome") == {}
+    assert began < (scraped("stream_fs_last_commit_timestamp_seconds") or 0) < time.time()
+    progress = progress_key(stream.only.topic, stream.only.number)
+    snapshot = [record for record in stream.state().values() if record.key != progress]
+    assert scraped("stream_fs_snapshot_bytes") == sum(len(r.value or b"") for r in snapshot)
+
+    # --- life ---
+    phases = scraped.by("stream_fs_task_phase", "phase")
+    assert phases == {**dict.fromkeys(phases, 0), "running": 1}
+    assert scraped.by("stream_fs_restores_total", "outcome") == {"new": 1}
+    assert scraped("stream_fs_restore_seconds_count") == 1
+    assert scraped("stream_fs_restore_failures_total") is None
+    assert scraped("stream_fs_replay_divergences_total") is None
+    assert scraped.plain("stream_fs_ready", stream=stream.name) == 1
+    (build,) = scraped.families["stream_fs_build_info"].samples
+    assert (build.labels["version"], build.value) == (version("stream-fs"), 1)
+
+    # --- the process ---
+    assert began - 1 < scraped.plain("process_start_time_seconds") < time.time()
+    assert 0 < scraped.plain("process_cpu_seconds_total") < time.time() - began + 1
+    pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    assert 10_000_000 < scraped.plain("process_resident_memory_bytes") < pages
+    assert 0 < scraped.plain("process_open_fds") < scraped.plain("process_max_fds")
+
+    every_declared_metric_is_there(scraped)
+    promtool("check", "metrics", given=scraped.text)
+    after_a_crash_it_counts_anew(one, stream, service, len(good) + WAITING)
+
+
+def every_declared_metric_is_there(scraped: Scraped) -> None:
+    """With its meaning and its kind, also those that have counted nothing yet; and no other."""
+    registry = CollectorRegistry()
+    Metrics(registry)
+    for family in registry.collect():
+        name = f"{family.name}_info" if family.type == "info" else family.name
+        found = scraped.families.pop(name)
+        assert found.documentation == family.documentation
+        assert found.type == {"info": "gauge"}.get(family.type, family.type)
+    assert all(name.startswith("process_") for name in scraped.families)
+
+
+def after_a_crash_it_counts_anew(
+    one: Service, stream: Stream, service: MakeService, good: int
+) -> None:
+    """What was published is not published, and its dead letters and missing views not counted."""
+    one.kill()
+    scraped = caught_up(service(stream), stream, good - FIRST)
+    assert scraped.by("stream_fs_chunks_total", "outcome") == {"replayed": CHUNKS - 1}
+    assert scraped.by("stream_fs_restores_total", "outcome") == {"restored": 1}
+    assert scraped("stream_fs_update_seconds_count") == CHUNKS - 1
+    assert scraped("stream_fs_transaction_seconds_count") is None
+    assert scraped("stream_fs_last_commit_timestamp_seconds") is None
+    assert scraped.by("stream_fs_dead_letters_total", "reason") == {}
+    assert scraped.by("stream_fs_missing_views_total", "view") == {}
+    assert last_ranking(stream)
