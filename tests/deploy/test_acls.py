@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import Consumer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._acl import AclBinding, AclOperation, AclPermissionType
 from confluent_kafka.admin._resource import ResourcePatternType, ResourceType
@@ -144,7 +144,7 @@ def await_message(broker: Broker, topic: str) -> bytes | None:
     raise TimeoutError(f"nothing in {topic}")
 
 
-def test_the_rights_are_enough(broker: Broker) -> None:
+def test_the_rights_are_enough(broker: Broker, tmp_path: Path) -> None:
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
     wanted = [binding for command in commands() for binding in bindings(command)]
     for answer in admin.create_acls(wanted).values():
@@ -153,10 +153,9 @@ def test_the_rights_are_enough(broker: Broker) -> None:
     cli = Cli(broker)
     assert "digits.state: made" in cli("topics", "create")
     assert "as they should be" in cli("topics", "check")
-    producer = Producer({"bootstrap.servers": broker.bootstrap})
-    for record in records(100):
-        producer.produce("digits", record)
-    assert producer.flush(PATIENCE_SECONDS) == 0
+    file = tmp_path / "records.jsonl"
+    file.write_bytes(b"".join(record + b"\n" for record in records(100)))
+    assert "produced 100 records" in cli("produce", str(file))
 
     service = cli.start("run")
     try:
@@ -169,7 +168,11 @@ def test_the_rights_are_enough(broker: Broker) -> None:
         output, _ = service.communicate(timeout=PATIENCE_SECONDS)
     assert service.returncode == 0, output
     assert "chunk 2" in cli("checkpoint", "inspect")
+    model = str(tmp_path / "model")
+    cli("checkpoint", "export", model)
     assert "begins anew" in cli("checkpoint", "reset", "--yes")
+    cli("checkpoint", "import", model, "--yes")
+    assert "chunk 2" in cli("checkpoint", "inspect")
 
 
 @pytest.mark.parametrize("connection", blocks("acls.md", "toml"))
