@@ -15,9 +15,12 @@ SEED ?= 0
 CHUNKS ?= 2000
 # More arguments for what test, bench-selector, bench-capacity, quality or campaign runs.
 ARGS ?=
+# With any value, `make demo` keeps running at the end.
+KEEP ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check test campaign bench-selector bench-capacity quality format lock clean
+.PHONY: help setup demo check test campaign bench-selector bench-capacity quality format lock \
+	clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-16s%s\n", $$1, $$2 }' Makefile
@@ -31,6 +34,11 @@ $(STAMP): constraints.txt pyproject.toml
 	$(RUN) pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
+demo: setup ## a real broker, real data, the service, and what it finds; KEEP=1 keeps it running
+	@# Without a broker the demo says what is missing, and runs on files.
+	@bash .ci/broker || true
+	@$(VENV)/bin/stream-fs demo $(if $(KEEP),--keep)
+
 check: setup ## formatting, lint, types and layers
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
@@ -38,6 +46,7 @@ check: setup ## formatting, lint, types and layers
 	$(VENV)/bin/lint-imports
 
 test: check ## check, then the whole test suite
+	bash .ci/broker
 	$(RUN) pytest -n $(WORKERS) $(ARGS)
 
 campaign: setup ## kill processes at every step and at random and compare the bytes; endurance

@@ -24,7 +24,10 @@ StreamFsError
         ├── UnknownVersion          written in a format that this release does not read
         │   ├── UnknownSnapshotVersion
         │   └── UnknownProgressVersion
-        └── ConfigurationChanged    its sums mean something else under the present configuration
+        ├── ConfigurationChanged    its sums mean something else under the present configuration
+        ├── CorruptJournal          not the checkpoint of a replay
+        ├── ReplayChanged           of a replay with other arguments or other output
+        └── InputChanged            of a replay of other records
 """
 
 from __future__ import annotations
@@ -184,4 +187,35 @@ class ConfigurationChanged(CheckpointError):
             f"the checkpoint was made with another configuration:{lines}\n"
             "go back to that configuration, or start the model anew with "
             "`stream-fs checkpoint reset`"
+        )
+
+
+class CorruptJournal(CheckpointError):
+    """The file is not the checkpoint of a replay, or not one that this release reads."""
+
+
+class ReplayChanged(CheckpointError):
+    """A replay was begun otherwise: going on would mix two of them in one output.
+
+    ``differences`` has one line for each thing that changed, old → new.
+    """
+
+    def __init__(self, checkpoint: str, differences: Sequence[str]) -> None:
+        """Compose the message from the differences."""
+        self.differences = tuple(differences)
+        lines = "".join(f"\n  {difference}" for difference in self.differences)
+        super().__init__(
+            f"the checkpoint {checkpoint} belongs to a replay that was begun otherwise:{lines}\n"
+            "go back to what it was, or begin anew with another checkpoint and other output"
+        )
+
+
+class InputChanged(CheckpointError):
+    """The records are not those that the checkpoint was made of."""
+
+    def __init__(self, difference: str) -> None:
+        """Compose the message from what was found."""
+        super().__init__(
+            f"{difference}; give the same files in the same order, or begin anew with another "
+            "checkpoint and other output"
         )

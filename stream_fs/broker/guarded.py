@@ -18,19 +18,21 @@ from stream_fs.broker import guard
 class GuardedCommand:
     """A command that runs no longer than this process, see `stream_fs.broker.guard`."""
 
-    def __init__(self, command: Sequence[str], *, output: Path, scratch: Path) -> None:
-        """Start it; its output is appended to ``output``.
+    def __init__(
+        self, command: Sequence[str], *, output: Path, scratch: Path, errors: Path | None = None
+    ) -> None:
+        """Start it; its output is appended to ``output``, its errors to ``errors`` or there, too.
 
         ``scratch`` is a directory that is removed with the command when this process dies before
         it could do so itself.
         """
         guarded = [sys.executable, "-I", guard.__file__, str(os.getpid()), str(scratch), *command]
-        with output.open("ab") as log:
+        with output.open("ab") as log, (errors or output).open("ab") as error_log:
             self._guard = subprocess.Popen(
                 guarded,
                 stdin=subprocess.PIPE,
                 stdout=log,
-                stderr=subprocess.STDOUT,
+                stderr=error_log,
                 bufsize=0,
                 start_new_session=True,
             )

@@ -1,9 +1,9 @@
-"""A snapshot in one file, which is there whole or not at all.
+"""An exported model in one file, which is there whole or not at all.
 
-    magic ─ u32 length of the manifest ─ u32 number of parts ─ u32 length of each part
-          ─ manifest ─ parts
+    magic ─ u32 length and u32 CRC-32 of the progress record ─ u32 length of the manifest
+          ─ u32 number of parts ─ u32 length of each part ─ progress record ─ manifest ─ parts
 
-Integers are little-endian. The manifest and its checksums guard the content; the file adds only
+Integers are little-endian. The manifest and its checksums guard the snapshot; the file adds only
 what the keys of the state topic say there.
 """
 
@@ -11,58 +11,78 @@ from __future__ import annotations
 
 import os
 import struct
+import zlib
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import BinaryIO, Final
 
+from stream_fs.checkpoint.progress import Progress, decode_progress, encode_progress
 from stream_fs.checkpoint.snapshot import Snapshot
 from stream_fs.errors import CorruptSnapshot
 
-MAGIC: Final = b"stream-fs snapshot\n"
+MAGIC: Final = b"stream-fs checkpoint 1\n"
 
-_HEAD: Final = struct.Struct("<II")
+_HEAD: Final = struct.Struct("<IIII")
 _LENGTH: Final = 4
 
 
-def write_snapshot(path: str | PathLike[str], snapshot: Snapshot) -> None:
+@dataclass(frozen=True, slots=True)
+class Export:
+    """A snapshot, and how far the rankings were; they may be some chunks ahead of it."""
+
+    snapshot: Snapshot
+    progress: Progress
+
+
+def write_export(path: str | PathLike[str], export: Export) -> None:
     """Write the file under a temporary name beside it, and rename it when it is safe on disk.
 
     A crash leaves the old file or the new one, never anything between.
     """
     target = Path(path)
     unfinished = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    snapshot, progress = export.snapshot, encode_progress(export.progress)
     lengths = [len(part) for part in snapshot.parts]
+    head = (len(progress), zlib.crc32(progress), len(snapshot.manifest), len(lengths))
     try:
         with unfinished.open("wb") as file:
             file.write(MAGIC)
-            file.write(_HEAD.pack(len(snapshot.manifest), len(lengths)))
+            file.write(_HEAD.pack(*head))
             file.write(struct.pack(f"<{len(lengths)}I", *lengths))
+            file.write(progress)
             file.write(snapshot.manifest)
             file.writelines(snapshot.parts)
             file.flush()
             os.fsync(file.fileno())
         unfinished.replace(target)
-        _sync_directory(target.parent)
+        sync_directory(target.parent)
     finally:
         unfinished.unlink(missing_ok=True)
 
 
-def read_snapshot(path: str | PathLike[str]) -> Snapshot:
-    """The inverse of `write_snapshot`, ready for `decode`.
+def read_export(path: str | PathLike[str]) -> Export:
+    """The inverse of `write_export`; the snapshot is ready for `decode`.
 
-    Raises `CorruptSnapshot` for a file that is torn or not one of ours, `OSError` where it cannot
-    be read at all. No length is believed before it has been compared with the file's.
+    Raises `CorruptSnapshot` for a file that is torn or not one of ours, what `decode_progress`
+    does, and `OSError` where it cannot be read at all. No length is believed before it has been
+    compared with the file's.
     """
     with Path(path).open("rb") as file:
         reader = _Reader(file)
         if reader.take(len(MAGIC)) != MAGIC:
-            raise CorruptSnapshot(f"{path} is not a snapshot")
-        manifest, count = _HEAD.unpack(reader.take(_HEAD.size))
+            raise CorruptSnapshot(f"{path} is not a checkpoint that was exported")
+        length, crc, manifest, count = _HEAD.unpack(reader.take(_HEAD.size))
         lengths = struct.unpack(f"<{count}I", reader.take(_LENGTH * count))
+        progress = reader.take(length)
+        if zlib.crc32(progress) != crc:
+            raise CorruptSnapshot(
+                f"{path} is altered: its progress record is not as it was written"
+            )
         snapshot = Snapshot(reader.take(manifest), tuple(map(reader.take, lengths)))
         if reader.left:
-            raise CorruptSnapshot(f"{path} is {reader.left} bytes longer than its snapshot")
-        return snapshot
+            raise CorruptSnapshot(f"{path} is {reader.left} bytes longer than its content")
+        return Export(snapshot, decode_progress(progress))
 
 
 class _Reader:
@@ -76,12 +96,12 @@ class _Reader:
         """The next bytes, all of them."""
         data = self._file.read(length) if length <= self.left else b""
         if len(data) < length:
-            raise CorruptSnapshot(f"{self._file.name} is not a whole snapshot: it ends too early")
+            raise CorruptSnapshot(f"{self._file.name} is not whole: it ends too early")
         self.left -= length
         return data
 
 
-def _sync_directory(directory: Path) -> None:
+def sync_directory(directory: Path) -> None:
     """Make a rename in it survive a loss of power."""
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:

@@ -1,23 +1,22 @@
-"""`stream-fs checkpoint`: look at the saved state of partitions, or let them begin elsewhere."""
+"""`stream-fs checkpoint`: look at the saved state of partitions, move it, or begin elsewhere."""
 
 from __future__ import annotations
 
-import argparse
 import json
-import sys
 
+from stream_fs.checkpoint.plain import LARGEST
+from stream_fs.cli import moving
 from stream_fs.cli.arguments import Arguments, Commands, add_configuration, configuration
+from stream_fs.cli.partitions import add_place, agreed, partitions
 from stream_fs.errors import InvalidConfiguration
-from stream_fs.kafka import KafkaTransport, Topics
 from stream_fs.pipeline.administration import Standing, begin_at, forget, standing
 from stream_fs.pipeline.ports import Partition
-from stream_fs.service.configuration import Configuration
 from stream_fs.service.exit_codes import ExitCode
 
 
 def add(commands: Commands) -> None:
     """Register the command."""
-    about = "look at the saved state of partitions, or let them begin elsewhere"
+    about = "look at the saved state of partitions, move it, or let them begin elsewhere"
     actions = commands.add_parser(
         "checkpoint", help=about, description=f"{about.capitalize()}."
     ).add_subparsers(title="commands", metavar="COMMAND", required=True)
@@ -28,7 +27,7 @@ def add(commands: Commands) -> None:
         "continues at, and the snapshot that it would be restored from.",
     )
     add_configuration(inspect)
-    _add_place(inspect)
+    add_place(inspect)
     inspect.add_argument("--json", action="store_true", help="one JSON object for each partition")
     inspect.set_defaults(command=_inspect)
     reset = actions.add_parser(
@@ -38,7 +37,7 @@ def add(commands: Commands) -> None:
         "at another offset. A running service takes notice at its next commit.",
     )
     add_configuration(reset)
-    _add_place(reset)
+    add_place(reset)
     reset.add_argument(
         "--to-offset",
         type=int,
@@ -53,88 +52,64 @@ def add(commands: Commands) -> None:
     )
     reset.add_argument("--yes", action="store_true", help="do not ask")
     reset.set_defaults(command=_reset)
-
-
-def _add_place(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--topic", help="only this input topic (default: all of the stream)")
-    parser.add_argument("--partition", type=int, metavar="N", help="only this partition")
+    moving.add(actions)
 
 
 def _inspect(arguments: Arguments) -> ExitCode:
     loaded = configuration(arguments)
-    transport = _transport(loaded)
     expected = loaded.params().fingerprint
-    for partition in _partitions(arguments, loaded):
-        found = standing(transport, partition)
-        print(json.dumps(_plain(found, expected)) if arguments.json else _line(found, expected))
+    with partitions(arguments, loaded) as (transport, found):
+        for partition in found:
+            stands = standing(transport, partition)
+            text = json.dumps(_plain(stands, expected)) if arguments.json else None
+            print(text or _line(stands, expected))
     return ExitCode.OK
 
 
 def _reset(arguments: Arguments) -> ExitCode:
     loaded = configuration(arguments)
-    if arguments.keep_model and arguments.to_offset is None:
+    offset: int | None = arguments.to_offset
+    if arguments.keep_model and offset is None:
         raise InvalidConfiguration(["--keep-model: goes with --to-offset"])
-    partitions = _partitions(arguments, loaded)
-    if arguments.to_offset is not None and len(partitions) > 1:
-        raise InvalidConfiguration(
-            [f"--to-offset: name one partition with --topic and --partition, not {len(partitions)}"]
-        )
-    if not arguments.yes and not _agreed(partitions, keep=arguments.keep_model):
-        print("nothing was changed")
-        return ExitCode.PROBLEM
-    transport, settings = _transport(loaded), loaded.stream_settings()
-    for partition in partitions:
-        if arguments.to_offset is None:
-            forget(transport, settings, partition)
-            print(f"{partition}: begins anew")
-        else:
-            offset = arguments.to_offset
-            begin_at(transport, settings, partition, offset, keep_model=arguments.keep_model)
-            print(f"{partition}: continues at offset {offset}")
+    settings = loaded.stream_settings()
+    with partitions(arguments, loaded, writing=True) as (transport, found):
+        if offset is not None and len(found) > 1:
+            raise InvalidConfiguration(
+                [f"--to-offset: name one partition with --topic and --partition, not {len(found)}"]
+            )
+        if not agreed(arguments, _question(found, keep=arguments.keep_model)):
+            return ExitCode.PROBLEM
+        for partition in found:
+            if offset is None:
+                forget(transport, settings, partition)
+                print(f"{partition}: begins anew")
+            else:
+                begin_at(transport, settings, partition, offset, keep_model=arguments.keep_model)
+                print(f"{partition}: continues at offset {offset}")
     return ExitCode.OK
 
 
-def _agreed(partitions: list[Partition], *, keep: bool) -> bool:
-    """Ask, where there is somebody to ask."""
-    if not sys.stdin.isatty():
-        raise InvalidConfiguration(["--yes: is missing, and there is nobody to ask"])
+def _question(found: list[Partition], *, keep: bool) -> str:
     what = "skip records of" if keep else "forget the model of"
-    names = ", ".join(map(str, partitions))
-    return input(f"{what} {names}? [y/N] ").strip().lower() in ("y", "yes")
-
-
-def _partitions(arguments: Arguments, loaded: Configuration) -> list[Partition]:
-    """The partitions that the arguments name; they must exist."""
-    existing = Topics(loaded.kafka_settings()).partitions(loaded.stream.topics)
-    found = [
-        Partition(topic, number)
-        for topic, count in existing.items()
-        for number in range(count)
-        if arguments.topic in (None, topic) and arguments.partition in (None, number)
-    ]
-    if not found:
-        known = ", ".join(f"{topic} ({count})" for topic, count in existing.items()) or "none"
-        raise InvalidConfiguration(
-            [f"--topic, --partition: name an input partition; topics and partitions are {known}"]
-        )
-    return found
-
-
-def _transport(loaded: Configuration) -> KafkaTransport:
-    return KafkaTransport(loaded.kafka_settings(), loaded.state_topics().__getitem__)
+    return f"{what} {', '.join(map(str, found))}?"
 
 
 def _line(found: Standing, expected: str) -> str:
     progress = found.progress
     if progress is None:
-        return f"{found.partition}: no chunk yet; input [{found.first}, {found.end})"
+        return f"{found.partition}: no chunk yet{_inputs('; input', found)}"
     newest = progress.snapshots[0]
     changed = "" if progress.fingerprint == expected else "; made with another configuration"
     return (
-        f"{found.partition}: chunk {progress.chunk}, next offset {progress.next_offset} of "
-        f"[{found.first}, {found.end}), snapshot of chunk {newest.chunk} at state offset "
+        f"{found.partition}: chunk {progress.chunk}, next offset {progress.next_offset}"
+        f"{_inputs(' of', found)}, snapshot of chunk {newest.chunk} at state offset "
         f"{newest.offset}{changed}"
     )
+
+
+def _inputs(before: str, found: Standing) -> str:
+    """The input's ends; nothing where they are not known, as for files."""
+    return "" if found.end == LARGEST else f"{before} [{found.first}, {found.end})"
 
 
 def _plain(found: Standing, expected: str) -> dict[str, object]:
@@ -142,7 +117,7 @@ def _plain(found: Standing, expected: str) -> dict[str, object]:
     plain: dict[str, object] = {
         "topic": found.partition.topic,
         "partition": found.partition.number,
-        "input": {"first": found.first, "end": found.end},
+        "input": {"first": found.first, "end": None if found.end == LARGEST else found.end},
         "chunk": None,
     }
     if progress is not None:

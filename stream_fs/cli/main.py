@@ -8,7 +8,17 @@ import sys
 import traceback
 from collections.abc import Sequence
 
-from stream_fs.cli import checkpoint, config, produce, run, topics, version, watch
+from stream_fs.cli import (
+    checkpoint,
+    config,
+    demo,
+    produce,
+    replay,
+    run,
+    topics,
+    version,
+    watch,
+)
 from stream_fs.errors import StreamFsError
 from stream_fs.service.configuration.secrets import redacted
 from stream_fs.service.exit_codes import ExitCode, exit_code
@@ -42,7 +52,7 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (run, produce, watch, topics, checkpoint, config, version):
+    for command in (run, replay, topics, produce, watch, checkpoint, config, demo, version):
         command.add(commands)
     return parser
 
@@ -50,6 +60,8 @@ def parser() -> argparse.ArgumentParser:
 def _message(error: Exception) -> str:
     if isinstance(error, StreamFsError):
         return str(error)
+    if isinstance(error, OSError) and error.strerror:  # a full disk, a file that is not ours, …
+        return f"{error.filename or 'output'}: {error.strerror}"
     return f"{type(error).__name__}: {error} (this should not happen; --debug shows where it did)"
 
 

@@ -9,7 +9,7 @@ from stream_fs.evaluate.data import Labels, Matrix
 from stream_fs.evaluate.errors import ExtraMissing
 
 try:
-    from sklearn import cluster, decomposition, exceptions, metrics
+    from sklearn import cluster, datasets, decomposition, exceptions, metrics
 except ImportError as error:
     raise ExtraMissing(
         "evaluation needs scikit-learn: install the extra with pip install 'stream-fs[evaluate]'"
@@ -41,3 +41,9 @@ def mutual_information(classes: Labels, clusters: Labels) -> float:
 def adjusted_rand(classes: Labels, clusters: Labels) -> float:
     """Rand index adjusted for chance."""
     return float(metrics.adjusted_rand_score(classes, clusters))
+
+
+def load_digits() -> tuple[Matrix, Labels]:
+    """The handwritten digits inside scikit-learn: images (1,797 × 8 × 8, 0 … 16) and classes."""
+    bunch = datasets.load_digits()
+    return np.asarray(bunch.images, dtype=np.float64), np.asarray(bunch.target, dtype=np.int64)

@@ -70,6 +70,19 @@ class Topics:
         )
         return [name for name, answer in answers.items() if self._created(name, answer)]
 
+    def delete(self, names: Sequence[str]) -> None:
+        """Take topics away, with all that is in them; those that are not there are passed over."""
+        found = list(self.partitions(names))
+        if not found:
+            return
+        patience = self._settings.patience
+        answers = self._admin.delete_topics(
+            found, operation_timeout=patience, request_timeout=patience
+        )
+        for name, answer in answers.items():
+            with self._asking(f"deleting topic {name}"):
+                answer.result()
+
     def check(self, plans: Sequence[TopicPlan]) -> list[str]:
         """What is wrong, a sentence each, with what to do; empty when all is well."""
         found = []

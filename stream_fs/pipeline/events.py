@@ -61,6 +61,8 @@ class ChunkCommitted:
     ranking: Ranking
     overlap: Mapping[str, float]
     """By view: the share of the previous top that is still in it."""
+    start: int
+    """With `next_offset`, the input offsets of the chunk, half-open."""
     next_offset: int
     letters: Mapping[str, int]
     """Dead letters by reason."""

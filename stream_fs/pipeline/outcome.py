@@ -106,11 +106,7 @@ def snapshot_records(
 ) -> tuple[tuple[Outgoing, ...], int]:
     """The records of a snapshot, manifest first, and their size in bytes."""
     topic = settings.state_topics[partition.topic]
-    extra: dict[str, Plain] = {
-        "chosen": {name: list(features) for name, features in (model.chosen or {}).items()},
-        "cut": list(model.cut),
-    }
-    saved = encode(model.state, model.next, extra)
+    saved = encode(model.state, model.next, extra_of(model))
     taken = slot(number)
     named = [
         (manifest_key(partition.topic, partition.number, taken), saved.manifest),
@@ -121,6 +117,14 @@ def snapshot_records(
     ]
     records = tuple(Outgoing(topic, key, value, (), partition.number) for key, value in named)
     return records, sum(len(value) for _, value in named)
+
+
+def extra_of(model: Model) -> dict[str, Plain]:
+    """What a snapshot holds beside the state; `model_of` reads it."""
+    return {
+        "chosen": {name: list(features) for name, features in (model.chosen or {}).items()},
+        "cut": list(model.cut),
+    }
 
 
 def model_of(restored: Restored) -> Model:

@@ -1,8 +1,9 @@
 """What the pipeline needs of the outside world, as small protocols.
 
-`stream_fs.kafka` implements them on a broker, `stream_fs.pipeline.memory` in memory for tests; one
-contract suite (tests/contracts) holds both to what is written here. Every call is bounded in time
-and raises only errors of the tree below `TransportError`:
+`stream_fs.kafka` implements them on a broker, `stream_fs.replay` on files, and
+`stream_fs.pipeline.memory` in memory for tests; one contract suite (tests/contracts) holds them to
+what is written here. Every call is bounded in time and raises only errors of the tree below
+`TransportError`:
 
     RetriableError     nothing happened; the same call may be made again
     AbortableError     the transaction must be aborted; its content may be sent again in a new one

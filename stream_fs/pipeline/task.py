@@ -70,8 +70,8 @@ class Task:
         self._progress: Progress | None = None
         self._saved_cut: Cut | None = None
         self._work: Steps | None = self._restoring()
-        self._phase: events.Phase = "taking_over"
         self._open = False
+        self._enter("taking_over")
 
     @property
     def phase(self) -> events.Phase:
@@ -288,6 +288,7 @@ class Task:
                 self.partition,
                 ranking=outcome.ranking,
                 overlap=outcome.overlap,
+                start=outcome.start,
                 next_offset=outcome.model.next,
                 letters=outcome.letters,
                 snapshot_bytes=size,

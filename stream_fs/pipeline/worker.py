@@ -1,8 +1,8 @@
 """One process: its membership of the group, and a task for every partition that it holds.
 
-Single-threaded: `turn` polls once and gives every task a step. What goes wrong with a transaction
-is the task's affair, but for being fenced: then the task's memory is worthless, and a new task
-takes over again, after a pause, as long as the partition is ours.
+Single-threaded: `turn` gives every task a step, and polls when none has more to do. What goes wrong
+with a transaction is the task's affair, but for being fenced: then the task's memory is worthless,
+and a new task takes over again, after a pause, as long as the partition is ours.
 """
 
 from __future__ import annotations
@@ -81,14 +81,17 @@ class Worker:
         return {partition: end for partition, end in known.items() if end is not None}
 
     def turn(self) -> None:
-        """Poll once, hand out the messages, and let every task take a step."""
+        """Let every task take a step; when none has more to do, poll, and hand out the messages.
+
+        So a poll's messages are chunks before the next poll, and memory does not grow with the lag.
+        """
         busy = any(task.busy for task in self._tasks.values())
-        more = self._advance_all()
-        wait = 0.0 if more else BUSY_WAIT if busy or self._again else IDLE_WAIT
-        for partition, messages in self._input.poll(wait).items():
-            task = self._tasks.get(partition)
-            if task is not None:
-                task.receive(messages)
+        if not self._advance_all():
+            wait = BUSY_WAIT if busy or self._again else IDLE_WAIT
+            for partition, messages in self._input.poll(wait).items():
+                task = self._tasks.get(partition)
+                if task is not None:
+                    task.receive(messages)
         self._take_again()
 
     def stop(self) -> None:

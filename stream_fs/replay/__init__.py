@@ -1,4 +1,8 @@
-"""Files of records: read them, and put them through the pipeline without a broker."""
+"""Files of records: read them, and put them through the pipeline without a broker.
+
+`sources` and `rewriting` read and write files; `run` puts them through the pipeline, on a
+`transport` that publishes into files and keeps its state in a `journal`.
+"""
 
 from stream_fs.replay.rewriting import Rewriter
 from stream_fs.replay.sources import FileFormat, Source, file_format

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from importlib.metadata import version
 
@@ -15,6 +15,7 @@ from threadpoolctl import threadpool_limits
 from stream_fs.errors import StreamFsError
 from stream_fs.kafka import KafkaTransport, Topics
 from stream_fs.pipeline import events
+from stream_fs.pipeline.ports import Partition
 from stream_fs.pipeline.task import Surroundings
 from stream_fs.pipeline.worker import Worker
 from stream_fs.service import health
@@ -24,6 +25,9 @@ from stream_fs.service.logging import set_up
 from stream_fs.service.measuring import MetricsObserver
 from stream_fs.service.metrics import Metrics
 from stream_fs.service.reporting import log_event
+from stream_fs.service.status import StatusObserver
+from stream_fs.service.status import pages as status_pages
+from stream_fs.service.status.document import Health
 from stream_fs.service.stopping import Stopping
 from stream_fs.service.topic_plans import topic_problems
 from stream_fs.service.watchdog import Watchdog
@@ -60,12 +64,14 @@ def run(
     registry = CollectorRegistry()
     ProcessCollector(registry=registry)  # processor time, memory and open files
     metrics = MetricsObserver(Metrics(registry), configuration.stream.name, time.time)
+    status = StatusObserver(configuration, time.time)
     watchdog = Watchdog(configuration.service.watchdog_seconds, time.monotonic)
 
     def observe(event: events.Event) -> None:
         # A turn has calls for every partition, and without a broker each takes its whole time.
         watchdog.beat()
         metrics(event)
+        status(event)
         log_event(event)
 
     with ExitStack() as stack:
@@ -83,6 +89,7 @@ def run(
         )
         metrics.ready_when(lambda: _ready(worker)[0])
         pages = health.pages(registry, lambda: _alive(watchdog), lambda: _ready(worker))
+        pages |= status_pages(lambda: status.status(_health(watchdog, worker), worker.complaint))
         server = stack.enter_context(
             WebServer(configuration.service.host, configuration.service.port, pages)
         )
@@ -93,7 +100,7 @@ def run(
         watchdog.start()
         stack.callback(watchdog.stop)
         try:
-            _loop(worker, metrics, watchdog, stopping)
+            _loop(worker, [metrics.log_end, status.log_end], watchdog, stopping)
         except Exception:
             watchdog.beat()
             _leave(worker)
@@ -104,14 +111,21 @@ def run(
     return ExitCode.OK
 
 
-def _loop(worker: Worker, metrics: MetricsObserver, watchdog: Watchdog, stopping: Stopping) -> None:
+def _loop(
+    worker: Worker,
+    ends: Sequence[Callable[[Partition, int], None]],
+    watchdog: Watchdog,
+    stopping: Stopping,
+) -> None:
+    """Turn after turn; `ends` are told where the input partitions end."""
     due = time.monotonic()
     while not stopping.asked:
         worker.turn()
         watchdog.beat()
         if time.monotonic() >= due:
             for partition, end in worker.ends().items():
-                metrics.log_end(partition, end)
+                for tell in ends:
+                    tell(partition, end)
             due = time.monotonic() + _LAG_SECONDS
 
 
@@ -135,3 +149,10 @@ def _ready(worker: Worker) -> tuple[bool, str]:
     if not worker.joined:
         return False, "joining the group"
     return worker.ready, "restoring"
+
+
+def _health(watchdog: Watchdog, worker: Worker) -> Health:
+    alive, silence = _alive(watchdog)
+    ready, reason = _ready(worker)
+    told = None if alive and ready else reason if alive else silence
+    return Health(alive, ready, told)

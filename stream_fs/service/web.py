@@ -28,6 +28,11 @@ _END_SECONDS: Final = 0.1
 """How soon it notices that it should end."""
 
 _LOGGER: Final = logging.getLogger("stream_fs.web")
+POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+"""What a browser may do with a page: load what is served here, and nothing else."""
 TEXT: Final = "text/plain; charset=utf-8"
 
 
@@ -180,6 +185,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", answer.content_type)
         self.send_header("Content-Length", str(len(answer.body)))
         self.send_header("Cache-Control", "no-store")
+        self.send_header("Content-Security-Policy", POLICY)
+        self.send_header("Referrer-Policy", "no-referrer")
         self.send_header("X-Content-Type-Options", "nosniff")
         self.send_header("Connection", "close")
         if answer.status is HTTPStatus.METHOD_NOT_ALLOWED:

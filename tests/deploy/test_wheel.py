@@ -109,5 +109,13 @@ def test_a_secret_is_taken_from_its_file_and_not_shown(programs: Path, tmp_path:
     assert "correct-horse" not in said
 
 
+def test_the_status_page_is_in_it(programs: Path) -> None:
+    listing = "from stream_fs.service.status import pages; print(*pages(lambda: None))"
+    served = run(programs / "python", "-c", listing, cwd=programs).split()
+    parts = {path.name for path in (ROOT / "stream_fs/service/status/page").iterdir()}
+    assert {"/", "/api/status", "/page/main.js"} <= set(served)
+    assert len(served) == len(parts) + 1
+
+
 def test_the_service_needs_nothing_else(programs: Path) -> None:
     run(programs / "python", "-c", "import stream_fs.service.run", cwd=programs)

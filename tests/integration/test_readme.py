@@ -113,11 +113,12 @@ def test_everything_in_the_readme_works(reader: Reader) -> None:
             continue
         for line in body.splitlines():
             assert line.startswith("$ "), f"not a command: {line}"
-            if "checkpoint" in line:
+            if line.startswith("$ stream-fs checkpoint"):
                 reader.stops()
             reader.types(line.removeprefix("$ "))
     assert any(command.startswith(RUN) for command in reader.done)
-    assert sum("checkpoint" in command for command in reader.done) == 2
+    for name in ("produce", "watch", "replay", "checkpoint export", "checkpoint reset"):
+        assert any(command.startswith(f"stream-fs {name} ") for command in reader.done), name
 
 
 def test_every_target_named_in_the_readme_exists() -> None:

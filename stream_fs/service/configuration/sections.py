@@ -165,7 +165,7 @@ class Service(Section):
     """The process."""
 
     host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
-    """Address that /metrics, /healthz and /readyz listen on; 0.0.0.0 is every address."""
+    """Address of the status page (/), /metrics, /healthz and /readyz; 0.0.0.0 is every address."""
     port: Annotated[int, Field(ge=0, le=65535)] = 9108
     """Their port; 0 takes any that is free."""
     grace_seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 20.0

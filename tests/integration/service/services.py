@@ -58,12 +58,19 @@ class Service:
             error.add_note(self.said)
             raise
 
-    def get(self, path: str) -> tuple[int, str]:
-        """Status and text of a page."""
+    @property
+    def address(self) -> str:
+        """Where its pages are."""
         self.says("listening")
         (address,) = re.findall(r"listening.* address=(\S+)", self.said)
+        return str(address)
+
+    def get(self, path: str) -> tuple[int, str]:
+        """Status and text of a page."""
         try:
-            with urllib.request.urlopen(f"{address}{path}", timeout=PATIENCE_SECONDS) as answer:
+            with urllib.request.urlopen(
+                f"{self.address}{path}", timeout=PATIENCE_SECONDS
+            ) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as refusal:
             with refusal:

@@ -9,20 +9,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stream_fs.checkpoint.files import MAGIC, read_snapshot, write_snapshot
+from stream_fs.checkpoint.files import MAGIC, Export, read_export, write_export
+from stream_fs.checkpoint.progress import Progress, SnapshotPlace
 from stream_fs.checkpoint.snapshot import Snapshot, decode, encode
 from stream_fs.errors import CheckpointError, CorruptSnapshot
 from tests.unit.checkpoint.models import content, declared, trained
 
 STATE = trained(declared())
 SNAPSHOT = encode(STATE, 140, {"chosen": [1, 2]}, part_bytes=5_000)
-OLD = Snapshot(b"old manifest", (b"old", b"parts"))
+PROGRESS = Progress(
+    chunk=4,
+    from_offset=10,
+    next_offset=20,
+    snapshots=(SnapshotPlace(3, 4, 99),),
+    digest="0" * 64,
+    fingerprint="00ff",
+)
+EXPORT = Export(SNAPSHOT, PROGRESS)
+OLD = Export(Snapshot(b"old manifest", (b"old", b"parts")), PROGRESS)
+HEAD = len(MAGIC) + 16 + 4 * len(SNAPSHOT.parts)
 
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     path = tmp_path_factory.mktemp("files") / "model"
-    write_snapshot(path, SNAPSHOT)
+    write_export(path, EXPORT)
     return path.read_bytes()
 
 
@@ -32,16 +43,16 @@ def damaged(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def restore(path: Path) -> None:
-    snapshot = read_snapshot(path)
+    snapshot = read_export(path).snapshot
     decode(snapshot.manifest, snapshot.parts, STATE.params)
 
 
 def test_what_comes_back_is_what_went_in(tmp_path: Path) -> None:
     path = tmp_path / "model"
-    for snapshot in (OLD, Snapshot(b"", ()), SNAPSHOT):
-        write_snapshot(path, snapshot)
-        assert read_snapshot(path) == snapshot
-    read = read_snapshot(path)
+    for export in (OLD, Export(Snapshot(b"", ()), PROGRESS), EXPORT):
+        write_export(path, export)
+        assert read_export(path) == export
+    read = read_export(path).snapshot
     assert content(decode(read.manifest, read.parts, STATE.params).state) == content(STATE)
     assert [entry.name for entry in tmp_path.iterdir()] == ["model"]
 
@@ -50,12 +61,12 @@ def test_a_name_in_the_present_directory_will_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    write_snapshot("model", OLD)
-    assert read_snapshot("model") == OLD
+    write_export("model", OLD)
+    assert read_export("model") == OLD
 
 
 def test_a_torn_file_is_refused_at_every_length(written: bytes, damaged: Path) -> None:
-    head = len(MAGIC) + 8 + 4 * len(SNAPSHOT.parts) + 20
+    head = HEAD + 200
     lengths = [*range(head), *range(head, len(written), 997), len(written) - 1]
     for length in lengths:
         damaged.write_bytes(written[:length])
@@ -71,8 +82,7 @@ def test_a_longer_file_is_refused(written: bytes, damaged: Path) -> None:
 
 @given(st.data())
 def test_a_flipped_bit_is_found(written: bytes, damaged: Path, data: st.DataObject) -> None:
-    head = len(MAGIC) + 8 + 4 * len(SNAPSHOT.parts)
-    last = data.draw(st.sampled_from([head, len(written)]))
+    last = data.draw(st.sampled_from([HEAD, HEAD + 100, len(written)]))
     bit = data.draw(st.integers(0, 8 * last - 1))
     altered = bytearray(written)
     altered[bit // 8] ^= 1 << bit % 8
@@ -91,44 +101,44 @@ def test_any_other_file_is_refused(damaged: Path, data: bytes) -> None:
 
 def test_no_file_is_the_system_s_own_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
-        read_snapshot(tmp_path / "none")
+        read_export(tmp_path / "none")
 
 
 def test_a_failure_before_the_rename_leaves_the_old_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "model"
-    write_snapshot(path, OLD)
+    write_export(path, OLD)
 
     def refuse(_: object) -> None:
         raise OSError("no space left")
 
     monkeypatch.setattr(os, "fsync", refuse)
     with pytest.raises(OSError, match="no space left"):
-        write_snapshot(path, SNAPSHOT)
-    assert read_snapshot(path) == OLD
+        write_export(path, EXPORT)
+    assert read_export(path) == OLD
     assert [entry.name for entry in tmp_path.iterdir()] == ["model"]
 
 
 CRASH = """
 import os, pathlib, sys
-from stream_fs.checkpoint.files import write_snapshot
-from stream_fs.checkpoint.snapshot import Snapshot
+from stream_fs.checkpoint.files import read_export, write_export
+old = read_export(sys.argv[1])
 pathlib.Path.replace = lambda *_: os._exit(9)
-write_snapshot(sys.argv[1], Snapshot(b"new manifest", (b"new",)))
+write_export(sys.argv[1], old)
 """
 
 
 def test_a_crash_before_the_rename_leaves_the_old_file(tmp_path: Path) -> None:
     path = tmp_path / "model"
-    write_snapshot(path, OLD)
+    write_export(path, OLD)
     crashed = subprocess.run([sys.executable, "-c", CRASH, path], check=False)
     assert crashed.returncode == 9
-    assert read_snapshot(path) == OLD
+    assert read_export(path) == OLD
     left = {entry.name for entry in tmp_path.iterdir()}
     assert len(left) == 2, "the crash came too early to mean anything"
-    write_snapshot(path, SNAPSHOT)
-    assert read_snapshot(path) == SNAPSHOT
+    write_export(path, EXPORT)
+    assert read_export(path) == EXPORT
 
 
 def test_content_reaches_the_disk_before_the_name_does(
@@ -149,5 +159,5 @@ def test_content_reaches_the_disk_before_the_name_does(
 
     monkeypatch.setattr(os, "fsync", syncing)
     monkeypatch.setattr(Path, "replace", renaming)
-    write_snapshot(path, SNAPSHOT)
+    write_export(path, EXPORT)
     assert order == ["file", "rename", "directory"]

@@ -40,9 +40,14 @@ def commands() -> list[list[str]]:
     return [
         ["run"],
         ["produce", "FILE"],
+        ["replay", "FILE"],
         ["topics", "create"],
         ["topics", "check"],
         ["watch"],
+        ["checkpoint", "inspect"],
+        ["checkpoint", "reset"],
+        ["checkpoint", "export", "FILE"],
+        ["checkpoint", "import", "FILE"],
         ["config", "check"],
         ["config", "show"],
     ]
@@ -56,7 +61,8 @@ def test_help_tells_commands_and_exit_codes(capsys: Capture) -> None:
         main(["--help"])
     assert ended.value.code == 0
     told = capsys.readouterr().out
-    for command in ("run", "produce", "watch", "topics", "checkpoint", "config", "version"):
+    names = "run replay topics produce watch checkpoint config demo version"
+    for command in names.split():
         assert f"\n    {command}" in told
     for code in ExitCode:
         assert f"  {code.value:<4}{code.meaning}" in told

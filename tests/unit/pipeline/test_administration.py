@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
-from stream_fs.errors import InvalidParameter
+from stream_fs.checkpoint import read_manifest
+from stream_fs.errors import ConfigurationChanged, InvalidParameter
 from stream_fs.pipeline import events
-from stream_fs.pipeline.administration import begin_at, forget, standing
+from stream_fs.pipeline.administration import begin_at, exported, forget, standing, take_in
+from stream_fs.pipeline.memory import MemoryBroker, MemoryTransport
 from stream_fs.pipeline.ports import Partition
-from tests.unit.pipeline.lives import STATE, TOPIC, Life, broker, fill, published, records, settings
+from tests.unit.pipeline.lives import (
+    STATE,
+    TOPIC,
+    Life,
+    broker,
+    fill,
+    published,
+    records,
+    settings,
+    undisturbed,
+)
 
 PLACE = Partition(TOPIC, 0)
 VALUES = list(records(120))
@@ -89,3 +102,94 @@ def test_no_model_can_be_kept_where_there_is_none() -> None:
     fill(made, VALUES)
     with pytest.raises(InvalidParameter, match="no model"):
         begin_at(made.transport("g", {TOPIC: STATE}), settings(), PLACE, 5, keep_model=True)
+
+
+# --- moving a model -------------------------------------------------------------------------------
+
+
+def elsewhere(values: list[bytes]) -> MemoryBroker:
+    made = broker()
+    fill(made, values)
+    return made
+
+
+def transport(made: MemoryBroker) -> MemoryTransport:
+    return made.transport("g", {TOPIC: STATE})
+
+
+@pytest.mark.parametrize("orderly", [True, False])
+def test_an_imported_model_goes_on_as_the_first_would_have(orderly: bool) -> None:
+    """On the same input, also where the newest snapshot is older than the last ranking."""
+    values = list(records(200))
+    life = Life(elsewhere(values[:105]), settings())
+    assert life.run()
+    if orderly:
+        life.worker.stop()
+    export = exported(transport(life.broker), settings(), PLACE)
+    there = elsewhere(values)
+    taken = take_in(transport(there), settings(), PLACE, export, None)
+    assert taken == (20 + 5 * 15, 6, 0 if orderly else 2)
+    other = Life(there, settings())
+    assert other.run()
+    assert not other.of(events.ReplayDiverged)
+    with undisturbed(values) as made:
+        assert published(there) == published(made)[6:]
+
+
+def test_at_another_offset_the_sequence_goes_on() -> None:
+    export = exported(transport(begun().broker), settings(), PLACE)
+    there = elsewhere(list(records(60, seed=5)))
+    taken = take_in(transport(there), settings(), PLACE, export, 10)
+    assert (taken.offset, taken.chunk) == (10, 7)
+    assert Life(there, settings()).run()
+    found = [json.loads(value) for _, value, _ in published(there)]
+    assert [(r["sequence"], r["offsets"]["from"]) for r in found] == [(8, 10), (9, 25), (10, 40)]
+    # What was published after the snapshot, of chunk 7, is in the total; nothing else is.
+    assert found[0]["records"]["total"] == 20 + 6 * 15 + 15
+
+
+def test_a_running_process_takes_notice_of_an_import() -> None:
+    export = exported(transport(begun().broker), settings(), PLACE)
+    life = begun()
+    take_in(transport(life.broker), settings(), PLACE, export, 0)
+    assert life.run()
+    assert life.of(events.Fenced) == []  # it hears of it when it commits
+    fill(life.broker, list(records(15, seed=1)))
+    assert life.run()
+    assert life.of(events.Fenced)
+    assert sequences(life)[7:9] == [8, 9]
+
+
+def test_the_origin_is_that_of_the_new_place() -> None:
+    """Two partitions with the same random signs would not be independent."""
+    export = exported(transport(begun().broker), settings(), PLACE)
+    there = broker(2)
+    fill(there, VALUES, partition=1)
+    place = Partition(TOPIC, 1)
+    take_in(transport(there), settings(), place, export, 0)
+    again = exported(transport(there), settings(), place)
+    assert read_manifest(export.snapshot.manifest).origin == "s/in/0"
+    assert read_manifest(again.snapshot.manifest).origin == "s/in/1"
+
+
+def test_an_offset_that_the_new_input_does_not_have_is_refused() -> None:
+    export = exported(transport(begun().broker), settings(), PLACE)
+    there = elsewhere(VALUES[:50])
+    for offset in (None, 51):
+        with pytest.raises(InvalidParameter, match=r"holds \[0, 50\); name one .* --to-offset"):
+            take_in(transport(there), settings(), PLACE, export, offset)
+    assert standing(transport(there), PLACE).progress is None
+
+
+def test_a_model_of_another_configuration_is_refused() -> None:
+    export = exported(transport(begun().broker), settings(), PLACE)
+    other = settings(params=replace(settings().params, clusters=3))
+    there = elsewhere(VALUES)
+    with pytest.raises(ConfigurationChanged, match="clusters: 2 → 3"):
+        take_in(transport(there), other, PLACE, export, 0)
+    assert standing(transport(there), PLACE).progress is None
+
+
+def test_nothing_can_be_exported_before_the_first_chunk() -> None:
+    with pytest.raises(InvalidParameter, match="no model yet"):
+        exported(transport(elsewhere(VALUES[:5])), settings(), PLACE)

@@ -118,3 +118,13 @@ def test_an_orderly_end_leaves_nothing_to_replay() -> None:
     assert restored.chunk > 0
     with undisturbed(VALUES) as expected:
         assert len(published(made)) == len(published(expected))
+
+
+def test_memory_does_not_grow_with_the_lag() -> None:
+    """A poll brings far more records than a chunk has: they are used up before the next."""
+    values = list(records(3000))
+    made = broker()
+    fill(made, values)
+    life = Life(made, settings())
+    life.until(lambda: len(life.of(events.ChunkCommitted)) == 199)
+    assert max(event.waiting for event in life.of(events.RecordsRead)) < 500 + 15

@@ -58,6 +58,7 @@ def committed(
         partition,
         ranking(),
         overlap={"fourier": 0.5},
+        start=100,
         next_offset=111,
         letters=letters or {},
         snapshot_bytes=snapshot_bytes,

@@ -1,0 +1,93 @@
+"""Which partitions a command is about, where their state is kept, and whether the user is sure."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from stream_fs.cli.arguments import Arguments
+from stream_fs.errors import InvalidConfiguration
+from stream_fs.kafka import KafkaTransport, Topics
+from stream_fs.pipeline.ports import Partition, Transport
+from stream_fs.replay.journal import Journal
+from stream_fs.replay.transport import FileTransport
+from stream_fs.service.configuration import Configuration
+
+
+def add_place(parser: argparse.ArgumentParser) -> None:
+    """The flags that `partitions` reads."""
+    parser.add_argument("--topic", help="only this input topic (default: all of the stream)")
+    parser.add_argument("--partition", type=int, metavar="N", help="only this partition")
+    parser.add_argument(
+        "--replay",
+        metavar="FILE",
+        type=Path,
+        help="the checkpoint of `stream-fs replay`, in the place of the broker",
+    )
+
+
+@contextmanager
+def partitions(
+    arguments: Arguments, loaded: Configuration, *, writing: bool = False, making: bool = False
+) -> Iterator[tuple[Transport, list[Partition]]]:
+    """The partitions that the arguments name, which must exist, and the way to their state.
+
+    `making` allows a checkpoint of a replay that does not exist yet.
+    """
+    if arguments.replay is None:
+        yield (
+            KafkaTransport(loaded.kafka_settings(), loaded.state_topics().__getitem__),
+            _on_broker(arguments, loaded),
+        )
+        return
+    path: Path = arguments.replay
+    if arguments.topic is not None or arguments.partition is not None:
+        raise InvalidConfiguration(["--replay: has one partition; leave out --topic, --partition"])
+    if not making and not path.exists():
+        raise InvalidConfiguration([f"--replay: there is no checkpoint {path}"])
+    place = Partition(loaded.stream.topics[0], 0)
+    journal = Journal(path, writing=writing)
+    try:
+        yield FileTransport(place, loaded.state_topics()[place.topic], journal), [place]
+    finally:
+        journal.close()
+
+
+def _on_broker(arguments: Arguments, loaded: Configuration) -> list[Partition]:
+    existing = Topics(loaded.kafka_settings()).partitions(loaded.stream.topics)
+    found = [
+        Partition(topic, number)
+        for topic, count in existing.items()
+        for number in range(count)
+        if arguments.topic in (None, topic) and arguments.partition in (None, number)
+    ]
+    if not found:
+        known = ", ".join(f"{topic} ({count})" for topic, count in existing.items()) or "none"
+        raise InvalidConfiguration(
+            [f"--topic, --partition: name an input partition; topics and partitions are {known}"]
+        )
+    return found
+
+
+def one(found: list[Partition]) -> Partition:
+    """The partition, where there has to be one."""
+    if len(found) > 1:
+        raise InvalidConfiguration(
+            [f"--topic, --partition: name one partition, not {len(found)} of them"]
+        )
+    return found[0]
+
+
+def agreed(arguments: Arguments, question: str) -> bool:
+    """Whether the user is sure: `--yes`, or an answer where there is somebody to ask."""
+    if arguments.yes:
+        return True
+    if not sys.stdin.isatty():
+        raise InvalidConfiguration(["--yes: is missing, and there is nobody to ask"])
+    if input(f"{question} [y/N] ").strip().lower() in ("y", "yes"):
+        return True
+    print("nothing was changed")
+    return False

@@ -1,0 +1,186 @@
+"""`stream-fs replay`: files of records through the pipeline, without a broker."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+from rich.progress import Progress
+
+from stream_fs.cli.arguments import Arguments, Commands, add_configuration, configuration
+from stream_fs.cli.files import Timestamps, add_format, add_timestamps, progress, timestamps
+from stream_fs.errors import InvalidConfiguration
+from stream_fs.pipeline.settings import StreamSettings
+from stream_fs.replay import Source, file_format
+from stream_fs.replay.outputs import (
+    FileOutput,
+    NoOutput,
+    Output,
+    StreamOutput,
+    dead_letter_line,
+    ranking_lines,
+)
+from stream_fs.replay.run import Plan, Summary, replay
+from stream_fs.service.exit_codes import ExitCode
+
+
+def add(commands: Commands) -> None:
+    """Register the command."""
+    parser = commands.add_parser(
+        "replay",
+        help="put files of records through the pipeline, without a broker",
+        description="Puts files of records through the same pipeline as the service, as if they "
+        "were partition 0 of the first input topic, and writes the same rankings. With "
+        "--checkpoint it can be killed and started again at any moment: the same command goes on, "
+        "and the files in the end are those of a run that was never disturbed. Files of output "
+        "that are there without a checkpoint are overwritten. Records behind the last full chunk "
+        "are in no ranking, as they would be in none of the service.",
+    )
+    parser.add_argument(
+        "files", metavar="FILE", nargs="+", help="the files in their order, or - for standard input"
+    )
+    add_configuration(parser)
+    add_format(parser)
+    parser.add_argument(
+        "--rankings",
+        metavar="FILE",
+        default="-",
+        help="where rankings go, one a line where output.format is json (default: - for standard "
+        "output)",
+    )
+    parser.add_argument(
+        "--dead-letters",
+        metavar="FILE",
+        type=Path,
+        help="where bad records go, JSON lines with the value in Base64 and the reason in the "
+        "headers (default: they are counted)",
+    )
+    parser.add_argument(
+        "--checkpoint",
+        metavar="FILE",
+        type=Path,
+        help="where the state is kept, to be able to go on; needs --rankings FILE",
+    )
+    add_timestamps(parser, "0")
+    parser.set_defaults(command=_replay)
+
+
+def _replay(arguments: Arguments) -> ExitCode:
+    loaded = configuration(arguments)
+    settings = loaded.stream_settings()
+    _check_outputs(arguments)
+    stamps = timestamps(arguments) or Timestamps(0, 0)
+    sources = _sources(arguments, settings)
+    plan = Plan(
+        settings=settings,
+        topic=loaded.stream.topics[0],
+        sources=sources,
+        rankings=_rankings(arguments.rankings, settings),
+        letters=_letters(arguments.dead_letters),
+        checkpoint=arguments.checkpoint,
+        timestamp=stamps.of,
+        more={"--first-timestamp": stamps.first, "--timestamp-step": stamps.step},
+    )
+    with _asked_to_stop() as stopping, progress() as bar:
+        summary = replay(plan, stopping=stopping, told=_Bar(bar, sources))
+        stopped = stopping()
+    sys.stderr.write(_told(summary))
+    return ExitCode.INTERRUPTED if stopped else ExitCode.OK
+
+
+def _sources(arguments: Arguments, settings: StreamSettings) -> list[Source]:
+    kinds = [(name, file_format(name, arguments.format)) for name in arguments.files]
+    # Records of arrays are made as those of the other files are, if there are others.
+    spoken = {"json" if kind == "jsonl" else "msgpack" for _, kind in kinds if kind != "npz"}
+    wanted = settings.record_format if not spoken else "json" if "json" in spoken else "msgpack"
+    return [Source(name, kind, settings.views, wanted) for name, kind in kinds]
+
+
+def _check_outputs(arguments: Arguments) -> None:
+    problems = []
+    if arguments.checkpoint is not None and arguments.rankings == "-":
+        problems.append(
+            "--checkpoint: goes with --rankings FILE; what went into a pipe cannot be taken back"
+        )
+    named = {
+        "--rankings": None if arguments.rankings == "-" else Path(arguments.rankings),
+        "--dead-letters": arguments.dead_letters,
+        "--checkpoint": arguments.checkpoint,
+        **{f"FILE {name}": Path(name) for name in arguments.files if name != "-"},
+    }
+    seen: dict[Path, str] = {}
+    for flag, path in named.items():
+        if path is not None and (other := seen.setdefault(path.resolve(), flag)) != flag:
+            problems.append(f"{flag}: is the same file as {other}")
+    if problems:
+        raise InvalidConfiguration(problems)
+
+
+def _rankings(name: str, settings: StreamSettings) -> Output:
+    written = ranking_lines(settings.output_format)
+    if name == "-":
+        return StreamOutput(sys.stdout.buffer, written)
+    return FileOutput(Path(name), written)
+
+
+def _letters(path: Path | None) -> Output:
+    return NoOutput() if path is None else FileOutput(path, dead_letter_line)
+
+
+class _Bar:
+    """Shows how far it is; by the bytes of the files where they are known."""
+
+    def __init__(self, bar: Progress, sources: list[Source]) -> None:
+        sizes = [source.size for source in sources]
+        total = None if None in sizes else sum(size or 0 for size in sizes)
+        self._bar = bar
+        self._sources = sources
+        self._task = bar.add_task("replaying", total=total, told="")
+
+    def __call__(self, summary: Summary) -> None:
+        done = sum(source.done for source in self._sources)
+        told = f"{summary.position} records, {summary.chunk} chunks"
+        self._bar.update(self._task, completed=done, told=told)
+
+
+def _told(summary: Summary) -> str:
+    """The end, in lines that are meant for people."""
+    records = summary.position - summary.resumed
+    reasons = ", ".join(f"{reason} {count}" for reason, count in sorted(summary.letters.items()))
+    rate = records / summary.seconds if summary.seconds else 0.0
+    lines = [
+        f"records       {records}" + (f", from {summary.resumed} on" if summary.resumed else ""),
+        f"dead letters  {summary.letters.total()}" + (f" ({reasons})" if reasons else ""),
+        f"chunks        {summary.chunk}",
+        f"rankings      {summary.rankings}" + (" of them in this run" if summary.resumed else ""),
+        f"waiting       {summary.waiting} records, for their chunk to be full",
+        *(f"remark        {remark}" for remark in summary.remarks),
+        f"time          {summary.seconds:.1f} s, {rate:.0f} records/s",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+@contextmanager
+def _asked_to_stop() -> Iterator[Callable[[], bool]]:
+    """SIGINT and SIGTERM ask to end in order; the second one ends at once."""
+    asked: list[int] = []
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def put_back() -> None:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+    def ask(number: int, _: FrameType | None) -> None:
+        asked.append(number)
+        put_back()
+
+    for number in before:
+        signal.signal(number, ask)
+    try:
+        yield lambda: bool(asked)
+    finally:
+        put_back()

@@ -1,0 +1,1 @@
+"""`stream-fs demo`: a real broker, real data, the service, and what it finds, in a few minutes."""

@@ -1,0 +1,83 @@
+"""The commands of `stream-fs`, run as a user would run them, and shown."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+
+from stream_fs.broker.guarded import GuardedCommand
+from stream_fs.broker.log import tail
+from stream_fs.errors import StreamFsError
+
+_CLI: Final = (sys.executable, "-m", "stream_fs.cli")
+
+
+class DemoFailed(StreamFsError):
+    """A part of the demo did not do what it should; the message has what it said last."""
+
+
+@dataclass(frozen=True)
+class Background:
+    """A command that runs beside the demo."""
+
+    name: str
+    command: GuardedCommand
+    output: Path
+    log: Path
+
+    def check(self) -> None:
+        """Raise `DemoFailed` when it has ended badly."""
+        if not self.command.running() and (status := self.command.wait()) != 0:
+            raise DemoFailed(f"stream-fs {self.name} ended with {status}:\n{tail(self.log)}")
+
+    def stop(self) -> int:
+        """Let it end in order; its exit status."""
+        self.command.stop()
+        return self.command.wait()
+
+
+@dataclass(frozen=True)
+class Commands:
+    """Runs commands in the demo's directory, which also keeps what they print."""
+
+    console: Console
+    directory: Path
+
+    def run(self, *arguments: str) -> str:
+        """Run a command to its end; what it printed."""
+        self._show(arguments)
+        done = subprocess.run(
+            [*_CLI, *arguments], capture_output=True, text=True, check=False, cwd=self.directory
+        )
+        if done.returncode != 0:
+            raise DemoFailed(
+                f"stream-fs {arguments[0]} ended with {done.returncode}:\n{done.stderr}"
+            )
+        return done.stdout
+
+    @contextmanager
+    def background(self, *arguments: str, quiet: bool = False) -> Iterator[Background]:
+        """Run a command until it is left, at the latest until this process ends."""
+        if not quiet:
+            self._show(arguments)
+        name = arguments[0]
+        output, log = self.directory / f"{name}.out", self.directory / f"{name}.log"
+        command = GuardedCommand(
+            [*_CLI, *arguments], output=output, errors=log, scratch=self.directory
+        )
+        try:
+            yield Background(name, command, output, log)
+        finally:
+            command.kill()
+
+    def _show(self, arguments: Sequence[str]) -> None:
+        line = f"$ stream-fs {shlex.join(arguments)}"
+        self.console.print(line, style="dim", highlight=False, markup=False, soft_wrap=True)

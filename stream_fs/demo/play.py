@@ -1,0 +1,161 @@
+"""The demo from beginning to end."""
+
+from __future__ import annotations
+
+import secrets
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from http import HTTPStatus
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+
+from stream_fs.broker import BrokerUnavailable, running_broker
+from stream_fs.broker.external import ExternalBroker
+from stream_fs.broker.guarded import guarded_directory
+from stream_fs.broker.ports import free_ports
+from stream_fs.demo.commands import Background, Commands, DemoFailed
+from stream_fs.demo.following import PATIENCE, Seen, follow
+from stream_fs.demo.screen import Screen
+from stream_fs.demo.stream import NAME, Stream, prepare
+from stream_fs.demo.summary import described, summary
+from stream_fs.kafka import Topics
+from stream_fs.service.configuration import load
+from stream_fs.service.topic_plans import topic_plans
+
+RATE: Final = 400
+"""Records in a second at first, slow enough to look at."""
+BURST: Final = 1
+"""How often the stream comes again afterwards, as fast as it can."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Where the demo takes place."""
+
+    console: Console
+    commands: Commands
+    stream: Stream
+
+    def say(self, text: str) -> None:
+        """Tell the user."""
+        self.console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+
+def play(console: Console, *, keep: bool) -> None:
+    """Run the demo; with `keep`, until it is interrupted."""
+    with ExitStack() as stack:
+        directory = stack.enter_context(guarded_directory("stream-fs-demo-"))
+        console.print("looking for a Kafka broker, or starting one …", style="dim")
+        try:
+            broker = stack.enter_context(running_broker())
+        except BrokerUnavailable as unavailable:
+            stage = _stage(console, directory, "localhost:9092", NAME)
+            stage.say(f"{unavailable}\n\nSo this is the same pipeline without a broker (replay).\n")
+            _without_broker(stage)
+            return
+        if isinstance(broker, ExternalBroker):
+            # Nothing of theirs is touched, and nothing of ours stays.
+            stage = _stage(console, directory, broker.bootstrap, f"demo-{secrets.token_hex(4)}")
+            stack.enter_context(_topics_removed(stage))
+        else:
+            stage = _stage(console, directory, broker.bootstrap, NAME)
+        _with_broker(stage, keep=keep)
+
+
+def _stage(console: Console, directory: Path, bootstrap: str, name: str) -> Stage:
+    stream = prepare(directory, name, bootstrap, free_ports(1)[0])
+    stage = Stage(console, Commands(console, directory), stream)
+    stage.say(described(stream))
+    return stage
+
+
+def _with_broker(stage: Stage, *, keep: bool) -> None:
+    stream, commands = stage.stream, stage.commands
+    config = ("--config", str(stream.config))
+    commands.run("topics", "create", *config)
+    with ExitStack() as stack:
+        service = stack.enter_context(commands.background("run", *config))
+        _wait_ready(stage, service)
+        stage.say(f"\nstatus page: {stream.address}/\n")
+        watch = stack.enter_context(
+            commands.background("watch", *config, "--json", "--from-beginning")
+        )
+        produce = ("produce", *config, str(stream.data))
+        parts = [service, watch]
+        parts.append(stack.enter_context(commands.background(*produce, "--rate", str(RATE))))
+        seen: list[Seen] = []
+        screen = Screen(stage.console, stream, passes=1 + BURST)
+        with screen.shown():
+            last = stream.chunks(1 + BURST)
+            for one in follow(watch.output, last, lambda: parts, time.monotonic):
+                seen.append(one)
+                screen.show(one.ranking)
+                if one.ranking.sequence == stream.chunks(1):
+                    again = (*produce, "--repeat", str(BURST))
+                    parts.append(stack.enter_context(commands.background(*again, quiet=True)))
+        # The first ranking of the burst may have waited for it.
+        stage.say(summary(stream, seen, seen[stream.chunks(1) + 1 :]))
+        if keep:
+            _keep(stage, service, produce)
+        stage.say("\nstopping the service …")
+        if (status := service.stop()) != 0:
+            raise DemoFailed(f"the service ended with {status} on SIGTERM")
+
+
+def _without_broker(stage: Stage) -> None:
+    stream = stage.stream
+    rankings = stage.commands.directory / "rankings.jsonl"
+    arguments = ("--config", str(stream.config), "--rankings", str(rankings), str(stream.data))
+    seen: list[Seen] = []
+    screen = Screen(stage.console, stream, passes=1)
+    with stage.commands.background("replay", *arguments) as replay, screen.shown():
+        for one in follow(rankings, stream.chunks(1), lambda: [replay], time.monotonic):
+            seen.append(one)
+            screen.show(one.ranking)
+    stage.say(summary(stream, seen, seen))
+
+
+def _wait_ready(stage: Stage, service: Background) -> None:
+    """Until /readyz says so."""
+    limit = time.monotonic() + PATIENCE
+    while time.monotonic() < limit:
+        service.check()
+        try:
+            with urllib.request.urlopen(f"{stage.stream.address}/readyz", timeout=5) as answer:
+                if answer.status == HTTPStatus.OK:
+                    return
+        except (urllib.error.URLError, TimeoutError):
+            pass  # not yet
+        time.sleep(0.1)
+    raise DemoFailed(f"the service is not ready after {PATIENCE:.0f} s")
+
+
+def _keep(stage: Stage, service: Background, produce: tuple[str, ...]) -> None:
+    """Go on with the stream until somebody has seen enough."""
+    stage.say(f"\nstill running: {stage.stream.address}/ (Ctrl-C ends it)")
+    try:
+        while True:
+            with stage.commands.background(*produce, "--rate", str(RATE), quiet=True) as again:
+                while again.command.running():
+                    service.check()
+                    time.sleep(0.5)
+                again.check()
+    except KeyboardInterrupt:
+        stage.say("")
+
+
+@contextmanager
+def _topics_removed(stage: Stage) -> Iterator[None]:
+    """At the end, take away the topics that the demo has made."""
+    try:
+        yield
+    finally:
+        configuration = load(stage.stream.config, {}, [])
+        topics = Topics(configuration.kafka_settings())
+        topics.delete([plan.name for plan in topic_plans(configuration, topics)])

@@ -1,0 +1,77 @@
+"""What one sees while the demo runs: progress, view weights, and the features that lead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from stream_fs.demo.rankings import Published, RankedView
+from stream_fs.demo.stream import Stream
+
+_LEADING = 4
+"""Features of a view that are shown."""
+_BAR = 16
+_TOLD_EVERY = 5
+"""Where there is no terminal."""
+
+
+class Screen:
+    """A table that changes in place on a terminal; elsewhere a line for some of the rankings."""
+
+    def __init__(self, console: Console, stream: Stream, passes: int) -> None:
+        """`passes` is how often the file of the stream is streamed."""
+        self._console = console
+        self._records = passes * stream.records
+        self._views = {view.name: view for view in stream.views}
+        self._live: Live | None = None
+
+    @contextmanager
+    def shown(self) -> Iterator[None]:
+        """As long as there is something to show; the last state stays."""
+        if not self._console.is_terminal:
+            yield
+            return
+        with Live(console=self._console, refresh_per_second=8) as self._live:
+            yield
+
+    def show(self, ranking: Published) -> None:
+        """A ranking has been published."""
+        if self._live is not None:
+            self._live.update(self._picture(ranking))
+        elif ranking.sequence % _TOLD_EVERY == 1:
+            self._console.print(self._line(ranking), soft_wrap=True, highlight=False)
+
+    def _line(self, ranking: Published) -> str:
+        views = "; ".join(
+            f"{view.name} {view.weight:.2f}: {', '.join(self._leading(view)[:2])}"
+            for view in ranking.views
+        )
+        return f"ranking {ranking.sequence} after {ranking.records} records: {views}"
+
+    def _picture(self, ranking: Published) -> RenderableType:
+        table = Table(title=f"ranking {ranking.sequence}", title_justify="left", expand=True)
+        table.add_column("view")
+        table.add_column("weight", no_wrap=True)
+        table.add_column("top unchanged", justify="right")
+        table.add_column("leading features", ratio=1)
+        for view in ranking.views:
+            bar = Text("█" * round(view.weight * _BAR), style="cyan")
+            unchanged = "" if view.overlap is None else f"{view.overlap:.0%}"
+            weight = Text.assemble(f"{view.weight:.2f} ", bar)
+            table.add_row(view.name, weight, unchanged, ", ".join(self._leading(view)))
+        done = Table.grid(padding=(0, 1))
+        done.add_row(
+            ProgressBar(total=self._records, completed=ranking.records, width=40),
+            f"{ranking.records} of {self._records} records",
+        )
+        return Group(table, done)
+
+    def _leading(self, view: RankedView) -> list[str]:
+        names = self._views[view.name].names
+        return [names[feature] for feature in view.features[:_LEADING]]

@@ -1,0 +1,116 @@
+"""What the demo has shown, in figures, and whether the chosen features are any good.
+
+The labels, which the selector never saw, judge: the incomplete images are clustered (spectral
+clustering on the summed neighbour graphs), once with all features and once with the chosen ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from stream_fs.demo.following import Seen, speed
+from stream_fs.demo.rankings import Published
+from stream_fs.demo.stream import CLUSTERS, MISSING, PASSES, Stream
+from stream_fs.evaluate.data import IncompleteViews, Mask
+from stream_fs.evaluate.graphs import view_graphs
+from stream_fs.evaluate.judges import spectral
+from stream_fs.evaluate.metrics import agreement
+from stream_fs.evaluate.removal import remove_views
+from stream_fs.selector.ranking import shares
+
+SHARE: Final = 0.3
+"""Of all features: what is chosen."""
+
+
+def described(stream: Stream) -> str:
+    """What will be streamed."""
+    views = ", ".join(f"{view.name} ({len(view.names)})" for view in stream.views)
+    return (
+        f"{len(stream.labels):,} handwritten digits of scikit-learn, streamed {PASSES} times, each "
+        f"described by {len(stream.views)} views: {views}. {MISSING:.0%} of every view is missing. "
+        f"{stream.useless} of the {stream.features} features are useless: noise, constants, heavy "
+        "tails."
+    )
+
+
+def summary(stream: Stream, seen: Sequence[Seen], fast: Sequence[Seen]) -> str:
+    """What has been seen, in plain words; `fast` are the rankings of records without a pause."""
+    last = seen[-1].ranking
+    chosen = Chosen.top(stream, last)
+    with_chosen, with_all = quality(stream, chosen.masks), quality(stream, everything(stream))
+    gaps = [one.ranking.sequence for one in seen] != list(range(1, len(seen) + 1))
+    rate = speed(fast)
+    return "\n".join(
+        [
+            f"{last.records:,} records in {len(seen)} chunks gave {len(seen)} rankings, "
+            + ("but their sequence has gaps" if gaps else "each published once, without a gap"),
+            *([] if rate is None else [f"{rate:,.0f} records/s when they came without a pause"]),
+            f"{chosen.useless} of the {chosen.count} chosen features are useless ones "
+            f"({chosen.useless / chosen.count:.0%}; {stream.useless / stream.features:.0%} of all "
+            "features are)",
+            "clusters against the digits, which the selector never saw (NMI, 1 is perfect):",
+            f"  {'':24}{'as they are':>14}{'scaled to [0, 1]':>20}",
+            _row(f"all {stream.features} features", with_all),
+            _row(f"the {chosen.count} chosen", with_chosen),
+        ]
+    )
+
+
+def _row(what: str, found: Quality) -> str:
+    return f"  {what:24}{found.raw:>14.2f}{found.scaled:>20.2f}"
+
+
+@dataclass(frozen=True)
+class Quality:
+    """NMI of clusters and digits, with features as they are and scaled to [0, 1]."""
+
+    raw: float
+    scaled: float
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The top of a ranking."""
+
+    masks: tuple[Mask, ...]
+    count: int
+    useless: int
+
+    @classmethod
+    def top(cls, stream: Stream, ranking: Published, share: float = SHARE) -> Chosen:
+        """A share of all features, divided between the views by the selector's rule."""
+        by_name = {view.name: view for view in ranking.views}
+        counts = shares([len(view.names) for view in stream.views], share, "sqrt")
+        masks = []
+        for view, count in zip(stream.views, counts, strict=True):
+            mask = np.zeros(len(view.names), dtype=np.bool_)
+            mask[list(by_name[view.name].features[:count])] = True
+            masks.append(mask)
+        useless = sum(
+            int((mask & view.useless).sum()) for mask, view in zip(masks, stream.views, strict=True)
+        )
+        return cls(tuple(masks), sum(counts), useless)
+
+
+def quality(stream: Stream, masks: Sequence[Mask]) -> Quality:
+    """How well the images fall into the digits, seen with these features alone."""
+    instances, views = len(stream.labels), len(stream.views)
+    present = remove_views(instances, views, MISSING, np.random.default_rng(1))
+    complete = tuple(view.values.astype(np.float64) for view in stream.views)
+    data = IncompleteViews(complete, present).select(masks)
+    raw, scaled = (
+        agreement(
+            stream.labels, spectral(view_graphs(data, scaled=scale), instances, CLUSTERS, seed=0)
+        ).nmi
+        for scale in (False, True)
+    )
+    return Quality(raw, scaled)
+
+
+def everything(stream: Stream) -> list[Mask]:
+    """The masks that choose all features."""
+    return [np.ones(len(view.names), dtype=np.bool_) for view in stream.views]

@@ -1,0 +1,209 @@
+"""A replay: files through the pipeline, from their beginning or from a checkpoint."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from threadpoolctl import threadpool_limits
+
+from stream_fs.checkpoint.plain import Malformed, whole
+from stream_fs.errors import CorruptJournal, InvalidParameter
+from stream_fs.pipeline import events
+from stream_fs.pipeline.ports import Partition
+from stream_fs.pipeline.settings import StreamSettings
+from stream_fs.pipeline.task import Surroundings
+from stream_fs.pipeline.worker import Worker
+from stream_fs.replay.identity import check_same, identity
+from stream_fs.replay.journal import Journal
+from stream_fs.replay.outputs import NoOutput, Output
+from stream_fs.replay.reading import Mark, Reading
+from stream_fs.replay.sources import Source
+from stream_fs.replay.transport import FileTransport
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to replay, and where to."""
+
+    settings: StreamSettings
+    topic: str
+    """The input topic that the records are said to be of; the partition is 0."""
+    sources: Sequence[Source]
+    rankings: Output
+    letters: Output
+    checkpoint: Path | None
+    timestamp: Callable[[int], int] = lambda _: 0
+    """Of a record by its number, milliseconds since 1970."""
+    more: Mapping[str, object] = field(default_factory=dict)
+    """What else the output depends on, by name."""
+
+    def __post_init__(self) -> None:
+        """Refuse files that cannot go through one pipeline."""
+        if len({source.format for source in self.sources}) != 1:
+            raise InvalidParameter("give files of one format: JSON lines, or MessagePack")
+
+    @property
+    def place(self) -> Partition:
+        """The partition that the files stand for."""
+        return Partition(self.topic, 0)
+
+
+@dataclass
+class Summary:
+    """What a replay has done so far, and what it has found already done."""
+
+    resumed: int = 0
+    """Records that were behind it when it began."""
+    position: int = 0
+    """Records read."""
+    next: int = 0
+    """The record behind the last full chunk."""
+    chunk: int = 0
+    """The last full chunk, counted from 1."""
+    rankings: int = 0
+    letters: Counter[str] = field(default_factory=Counter)
+    """By reason: dead letters that were published, or bad records that were skipped."""
+    seconds: float = 0.0
+    remarks: list[str] = field(default_factory=list)
+    """What went otherwise than it should, although it goes on."""
+
+    @property
+    def waiting(self) -> int:
+        """Records behind the last full chunk: they are in no ranking."""
+        return max(0, self.position - self.next)
+
+
+def replay(
+    plan: Plan,
+    *,
+    stopping: Callable[[], bool] = lambda: False,
+    told: Callable[[Summary], None] = lambda _: None,
+    step: Callable[[str], None] = lambda _: None,
+) -> Summary:
+    """Go through the files to their end, or until asked to stop; then save where it stands.
+
+    `told` is called now and then, `step` with every step of every commit (see `pipeline.task`).
+    """
+    # The format is that of the files; where a new partition begins is a question for brokers.
+    settings = replace(plan.settings, record_format=plan.sources[0].format, start="earliest")
+    summary = Summary()
+    began = time.monotonic()
+    with _opened(plan, settings) as transport, threadpool_limits(1):
+        reading = transport.reading
+        assert reading is not None
+        observer = _Observer(
+            summary, reading.expected, skipping=settings.dead_letters.policy == "skip"
+        )
+        worker = Worker(
+            [plan.topic],
+            settings,
+            transport,
+            Surroundings(time.monotonic, observer, step),
+            jitter=lambda: 0.0,
+            grace=math.inf,
+        )
+        while not stopping():
+            chunks, ended = observer.chunks, reading.exhausted
+            worker.turn()
+            summary.position = reading.position
+            summary.seconds = time.monotonic() - began
+            told(summary)
+            busy = any(task.busy for task in worker.tasks)
+            if ended and not busy and chunks == observer.chunks:
+                break  # in a whole turn there was nothing to read and nothing to do
+        worker.stop()
+    summary.seconds = time.monotonic() - began
+    return summary
+
+
+@contextmanager
+def _opened(plan: Plan, settings: StreamSettings) -> Iterator[FileTransport]:
+    """Everything that the pipeline needs, as the last commit has left it."""
+    with ExitStack() as stack:
+        journal = Journal(plan.checkpoint)
+        stack.callback(journal.close)
+        now = identity(
+            settings,
+            plan.topic,
+            {"dead letters kept": not isinstance(plan.letters, NoOutput), **plan.more},
+        )
+        before = journal.notes.get("run")
+        if before is not None:
+            check_same(journal.name, before, now)
+        outputs = {
+            settings.rankings_topic: plan.rankings,
+            settings.dead_letter_topic: plan.letters,
+        }
+        lengths = journal.notes.get("outputs") or {}
+        for topic, output in outputs.items():
+            stack.callback(output.close)
+            output.begin(_length(journal, lengths, topic), journal.name)
+        transport = FileTransport(
+            plan.place,
+            settings.state_topics[plan.topic],
+            journal,
+            outputs,
+            Reading(plan.sources, _mark(journal)),
+            plan.timestamp,
+        )
+        if before is None:
+            transport.first_notes = {"run": now}
+        yield transport
+
+
+def _length(journal: Journal, lengths: Mapping[str, Any], topic: str) -> int:
+    try:
+        return whole(lengths, topic) if lengths else 0
+    except Malformed as error:
+        raise CorruptJournal(f"{journal.name} does not tell how long its output is") from error
+
+
+def _mark(journal: Journal) -> Mark | None:
+    noted = journal.notes.get("input")
+    return None if noted is None else Mark(*noted)
+
+
+class _Observer:
+    """Counts, for the summary."""
+
+    def __init__(self, summary: Summary, left: Mark | None, *, skipping: bool) -> None:
+        self._summary = summary
+        self._left = left
+        self._skipping = skipping
+        self.chunks = 0
+
+    def __call__(self, event: events.Event) -> None:
+        """Take notice of what matters here."""
+        summary = self._summary
+        match event:
+            case events.Restored():
+                summary.chunk = event.chunk + event.behind
+                # The model may be older: what was published since is computed once more.
+                summary.next = event.offset if self._left is None else self._left.offset
+                summary.resumed = summary.next
+                if event.fallback is not None:
+                    summary.remarks.append(f"an older model was used: {event.fallback}")
+            case events.ReplayDiverged():
+                summary.remarks.append(
+                    f"chunk {event.chunk}, computed again, is not as it was written: another CPU?"
+                )
+            case events.RecordsRead():
+                if self._skipping:
+                    summary.letters.update(event.bad)
+            case events.ChunkUpdated():
+                self.chunks += 1
+            case events.ChunkCommitted():
+                summary.rankings += 1
+                summary.chunk += 1
+                summary.next = event.next_offset
+                if not self._skipping:
+                    summary.letters.update(event.letters)
+            case _:
+                pass

@@ -1,0 +1,162 @@
+"""Files in the place of a broker: the pipeline sees one partition, and publishes into files.
+
+A transaction is committed in this order, so that a crash between any two steps changes nothing:
+
+1. rankings and dead letters are appended to their files, and safe on disk;
+2. the journal takes the state, with the lengths of those files and a mark of the input.
+
+What is in the files behind the lengths that the journal knows is cut off at the next start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from stream_fs.checkpoint import decode_progress, progress_key
+from stream_fs.checkpoint.plain import Plain
+from stream_fs.errors import AbortableError, FatalError, FencedError
+from stream_fs.pipeline.ports import Assignment, Outgoing, Partition, Stored
+from stream_fs.replay.input import FileInput
+from stream_fs.replay.journal import Journal
+from stream_fs.replay.logs import JournalLog, Unbounded
+from stream_fs.replay.outputs import Output
+from stream_fs.replay.reading import Reading
+
+
+class FileTransport:
+    """See `stream_fs.pipeline.ports.Transport`; of one partition, and for one process.
+
+    `outputs` by topic. Without a reading there is only the state to look at.
+    """
+
+    def __init__(
+        self,
+        partition: Partition,
+        state_topic: str,
+        journal: Journal,
+        outputs: Mapping[str, Output] | None = None,
+        reading: Reading | None = None,
+        timestamp: Callable[[int], int] = lambda _: 0,
+    ) -> None:
+        self.partition = partition
+        self.state_topic = state_topic
+        self.journal = journal
+        self.outputs = dict(outputs or {})
+        self.reading = reading
+        self.timestamp = timestamp
+        self.first_notes: Mapping[str, Plain] = {}
+        """What the next transaction notes besides, once."""
+        self.owner = 0
+        """Grows with every outbox that takes over."""
+
+    def input(self, topics: Sequence[str], assignment: Assignment) -> FileInput:
+        """The records of the files."""
+        if self.reading is None or self.partition.topic not in topics:
+            raise FatalError(f"there is nothing to read for {', '.join(topics)}")
+        return FileInput(self.partition, self.reading, self.timestamp, assignment)
+
+    def outbox(self, partition: Partition) -> FileOutbox:
+        """The way into the files."""
+        if partition != self.partition:
+            raise FatalError(f"the files are those of {self.partition}, not of {partition}")
+        return FileOutbox(self)
+
+    def state_log(self, partition: Partition) -> JournalLog:  # noqa: ARG002  # there is but one
+        """The journal's records."""
+        return JournalLog(self.journal)
+
+    def input_log(self, partition: Partition) -> Unbounded:  # noqa: ARG002  # there is but one
+        """The input, of which the end is known only when it is there."""
+        return Unbounded()
+
+
+class FileOutbox:
+    """See `stream_fs.pipeline.ports.Outbox`; a transaction is in memory until it is committed."""
+
+    def __init__(self, transport: FileTransport) -> None:
+        self._transport = transport
+        self._tenure: int | None = None
+        self._state: list[Stored] = []
+        self._published: dict[str, list[Outgoing]] = {}
+        self._open = False
+
+    def take_over(self) -> bool:
+        """Fence every other outbox of this transport; other processes are kept out by a lock."""
+        self._void()
+        self._transport.owner += 1
+        self._tenure = self._transport.owner
+        return True
+
+    def begin(self) -> None:
+        """Open a transaction."""
+        self._check()
+        self._open = True
+
+    def send(self, records: Sequence[Outgoing]) -> list[int]:
+        """Keep the records for the commit; offsets are the journal's, or the place in the output.
+
+        Raises `FatalError` for a topic that has no file.
+        """
+        self._check()
+        if not self._open:
+            raise AbortableError("no transaction is open")
+        return [self._keep(record) for record in records]
+
+    def commit(self) -> None:
+        """Write it out, in the order that the module tells."""
+        self._check()
+        for topic, records in self._published.items():
+            self._transport.outputs[topic].append(records)
+        self._transport.journal.commit(self._state, self._notes())
+        self._transport.first_notes = {}
+        self._void()
+
+    def abort(self) -> None:
+        """Forget it."""
+        self._void()
+
+    def close(self) -> None:
+        """Let go."""
+        self._void()
+        self._tenure = None
+
+    def _keep(self, record: Outgoing) -> int:
+        transport = self._transport
+        if record.topic == transport.state_topic:
+            offset = transport.journal.reserve()
+            self._state.append(Stored(offset, record.key or b"", record.value))
+            return offset
+        if record.topic not in transport.outputs:
+            raise FatalError(f"there is no file for what is published to {record.topic}")
+        waiting = self._published.setdefault(record.topic, [])
+        waiting.append(record)
+        return len(waiting) - 1
+
+    def _notes(self) -> dict[str, Plain]:
+        """How far everything else is with this transaction."""
+        transport = self._transport
+        notes: dict[str, Plain] = dict(transport.first_notes)
+        if transport.outputs:
+            notes["outputs"] = {topic: output.length for topic, output in transport.outputs.items()}
+        wanted = progress_key(*transport.partition)
+        for record in self._state:
+            if record.key == wanted:
+                notes["input"] = self._mark(record.value)
+        return notes
+
+    def _mark(self, progress: bytes | None) -> Plain:
+        reading = self._transport.reading
+        if progress is None or reading is None:
+            return None
+        offset = decode_progress(progress).next_offset
+        reading.forget(offset)
+        mark = reading.mark(offset)
+        return None if mark is None else list(mark)
+
+    def _check(self) -> None:
+        if self._tenure != self._transport.owner:
+            self._void()
+            raise FencedError("another outbox has taken over")
+
+    def _void(self) -> None:
+        self._state, self._published, self._open = [], {}, False

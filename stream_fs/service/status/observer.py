@@ -1,0 +1,108 @@
+"""From what happens in the pipeline to the status.
+
+The loop tells it of events; web threads ask it for the status, of which they get a copy of their
+own. What it keeps is bounded by the number of partitions and views, and goes with a partition.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from importlib.metadata import version
+from typing import Final, assert_never
+
+from stream_fs.pipeline import events
+from stream_fs.pipeline.ports import Partition
+from stream_fs.service.configuration import Configuration
+from stream_fs.service.configuration.secrets import redacted
+from stream_fs.service.status import seen as seeing
+from stream_fs.service.status.document import SCHEMA, Health, Snapshot, Status
+from stream_fs.service.status.ranked import declared, ranked_views
+from stream_fs.service.status.seen import Seen, milliseconds
+from stream_fs.service.status.telling import dead_letters, partition_status, rankings
+
+_VERSION: Final = version("stream-fs")
+
+
+class StatusObserver:
+    """An observer of the pipeline; `clock` gives seconds since 1970."""
+
+    def __init__(self, configuration: Configuration, clock: Callable[[], float]) -> None:
+        self._stream = configuration.stream.name
+        self._views = declared(configuration)
+        self._secrets = configuration.secrets()
+        self._clock = clock
+        self._began = clock()
+        self._lock = threading.Lock()
+        self._partitions: dict[Partition, Seen] = {}
+
+    def __call__(self, event: events.Event) -> None:
+        """Take note of an event."""
+        before = self._partitions.get(event.partition)
+        if isinstance(event, events.PartitionGone):
+            with self._lock:
+                self._partitions.pop(event.partition, None)
+            return
+        after = self._after(before or Seen(since=self._clock()), event)
+        with self._lock:
+            self._partitions[event.partition] = after
+
+    def log_end(self, partition: Partition, end: int) -> None:
+        """Tell where the log of an input partition ends; of what is not ours nothing is kept."""
+        seen = self._partitions.get(partition)
+        if seen is not None and seen.position is not None:
+            with self._lock:
+                self._partitions[partition] = replace(seen, lag=max(0, end - seen.position))
+
+    def status(self, health: Health, complaint: str | None) -> Status:
+        """All that is known; `complaint` says why there is no connection to the broker."""
+        with self._lock:
+            partitions = sorted(self._partitions.items())
+        now = self._clock()
+        return Status(
+            schema=SCHEMA,
+            version=_VERSION,
+            stream=self._stream,
+            time=milliseconds(now),
+            uptime_seconds=round(max(0.0, now - self._began), 3),
+            health=replace(health, reason=self._safe(health.reason)),
+            partitions=[
+                partition_status(partition, seen, now, self._safe(complaint or seen.trouble))
+                for partition, seen in partitions
+            ],
+            rankings=rankings(partitions, self._views),
+            dead_letters=dead_letters(partitions, now),
+        )
+
+    def _after(self, seen: Seen, event: events.Event) -> Seen:
+        match event:
+            case events.PhaseChanged():
+                return seeing.phase_changed(seen, event)
+            case events.RecordsRead():
+                return seeing.read(seen, event, self._clock())
+            case events.ChunkUpdated():
+                return seeing.updated(seen, event)
+            case events.ChunkCommitted():
+                before = () if seen.published is None else seen.published.views
+                views = ranked_views(event, seen.report, before, self._views)
+                return seeing.committed(seen, event, self._clock(), views)
+            case events.SnapshotCommitted():
+                return replace(seen, snapshot=Snapshot(event.chunk, event.snapshot_bytes))
+            case events.TransactionFailed():
+                # A snapshot that is given up keeps nothing waiting.
+                trouble = seen.trouble if event.outcome == "given_up" else event.error
+                return replace(seen, trouble=trouble)
+            case events.Fenced():
+                return replace(seen, fenced=True, trouble=event.error)
+            case events.Restored():
+                return seeing.restored(seen, event)
+            case events.RestoreFailed():
+                return replace(seen, trouble=event.error)
+            case events.PartitionGone() | events.OffsetsDiffer() | events.ReplayDiverged():
+                return seen
+            case _:
+                assert_never(event)
+
+    def _safe(self, reason: str | None) -> str | None:
+        return None if reason is None else redacted(reason, self._secrets)

@@ -1,0 +1,175 @@
+"""What was seen of one input partition. Never modified: every event gives a new one.
+
+So a web thread may read it at leisure while the loop goes on.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from stream_fs.pipeline import events
+from stream_fs.selector import Report
+from stream_fs.service.status.document import OpenChunk, Snapshot
+from stream_fs.service.status.history import Point, appended
+from stream_fs.service.status.ranked import RankedViews
+from stream_fs.service.status.tally import Tally
+
+RATE_SECONDS: Final = 60
+"""What the rate is taken over."""
+RECENT_MINUTES: Final = 60
+"""Dead letters so old are recent."""
+
+_RECORDS: Final = Tally(width=1.0, slots=RATE_SECONDS)
+_LETTERS: Final = Tally(width=60.0, slots=RECENT_MINUTES)
+
+
+@dataclass(frozen=True, slots=True)
+class Letters:
+    """Dead letters of one reason; the last ones came with the chunk of `offsets`."""
+
+    total: int
+    recent: Tally
+    time: float
+    offsets: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Published:
+    """The newest ranking that this process has published; `records` are those of the model."""
+
+    time: float
+    offsets: tuple[int, int]
+    sequence: int
+    records: int
+    preset: str
+    score: str
+    model: str
+    views: RankedViews
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Seen:
+    """One partition, from the moment that it became ours."""
+
+    since: float
+    phase: events.Phase = "taking_over"
+    trouble: str | None = None
+    """What keeps it from going on; it tries again."""
+    fenced: bool = False
+    sequence: int = 0
+    behind: int = 0
+    good: int = 0
+    bad: Mapping[str, int] = field(default_factory=dict)
+    recent: Tally = _RECORDS
+    position: int | None = None
+    lag: int | None = None
+    chunk: OpenChunk | None = None
+    report: Report | None = None
+    """Of the chunk that is folded in, and perhaps not published yet."""
+    published: Published | None = None
+    snapshot: Snapshot | None = None
+    points: tuple[Point, ...] = ()
+    letters: Mapping[str, Letters] = field(default_factory=dict)
+
+    def rate(self, now: float) -> float:
+        """Records a second over the last minute, or since it is ours."""
+        seconds = min(float(RATE_SECONDS), max(1.0, now - self.since))
+        return self.recent.recent(now) / seconds
+
+
+def phase_changed(seen: Seen, event: events.PhaseChanged) -> Seen:
+    """Where in its life it is."""
+    if event.phase != "taking_over":
+        trouble = None if seen.fenced else seen.trouble
+        return replace(seen, phase=event.phase, fenced=False, trouble=trouble)
+    # A new task knows nothing of the one before. The ranking is out, whoever goes on.
+    return replace(seen, phase="taking_over", chunk=None, report=None, behind=0)
+
+
+def read(seen: Seen, event: events.RecordsRead, now: float) -> Seen:
+    """Records."""
+    bad = sum(event.bad.values())
+    return replace(
+        seen,
+        good=seen.good + event.good,
+        bad=Counter(seen.bad) + Counter(event.bad) if bad else seen.bad,
+        recent=seen.recent.add(now, event.good + bad),
+        position=event.position,
+        chunk=OpenChunk(event.waiting, event.size),
+    )
+
+
+def updated(seen: Seen, event: events.ChunkUpdated) -> Seen:
+    """A folded chunk, whose records wait no more."""
+    chunk = seen.chunk
+    if chunk is not None:
+        chunk = replace(chunk, waiting=max(0, chunk.waiting - event.report.rows))
+    behind = max(0, seen.behind - 1) if event.replayed else 0
+    return replace(seen, report=event.report, chunk=chunk, behind=behind)
+
+
+def committed(seen: Seen, event: events.ChunkCommitted, now: float, views: RankedViews) -> Seen:
+    """A published chunk; `views` is what is shown of its ranking."""
+    ranking, offsets = event.ranking, (event.start, event.next_offset)
+    published = Published(
+        time=now,
+        offsets=offsets,
+        sequence=ranking.chunk,
+        records=ranking.total,
+        preset=ranking.preset,
+        score=ranking.score,
+        model=ranking.model,
+        views=views,
+    )
+    point = Point(
+        sequence=ranking.chunk,
+        time=milliseconds(now),
+        weight=tuple(round(view.weight, 4) for view in views),
+        missing=tuple(_rounded(view.missing) for view in views),
+        overlap=tuple(_rounded(view.overlap) for view in views),
+    )
+    letters = dict(seen.letters)
+    for reason, count in event.letters.items():
+        before = letters.get(reason)
+        letters[reason] = Letters(
+            total=count + (before.total if before else 0),
+            recent=(before.recent if before else _LETTERS).add(now, count),
+            time=now,
+            offsets=offsets,
+        )
+    snapshot = seen.snapshot
+    if event.snapshot_bytes:
+        snapshot = Snapshot(ranking.chunk, event.snapshot_bytes)
+    return replace(
+        seen,
+        trouble=None,
+        sequence=ranking.chunk,
+        published=published,
+        points=appended(seen.points, point),
+        letters=letters,
+        snapshot=snapshot,
+    )
+
+
+def restored(seen: Seen, event: events.Restored) -> Seen:
+    """A model that is back, or a new one."""
+    return replace(
+        seen,
+        trouble=None,
+        sequence=event.chunk + event.behind,
+        behind=event.behind,
+        position=event.offset,
+        snapshot=Snapshot(event.chunk, None) if event.chunk else None,
+    )
+
+
+def milliseconds(seconds: float) -> int:
+    """A time as the document has it."""
+    return round(seconds * 1000)
+
+
+def _rounded(share: float | None) -> float | None:
+    return None if share is None else round(share, 4)

@@ -1,0 +1,97 @@
+"""A status made up of events: the page and its server are real, the stream behind them is not."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from stream_fs.pipeline import events
+from stream_fs.pipeline.ports import Partition
+from stream_fs.selector import Ranking, Report, ViewRanking
+from stream_fs.service.configuration import Configuration, load, toml
+from stream_fs.service.status import StatusObserver, pages
+from stream_fs.service.status.document import Health
+from stream_fs.service.web import WebServer
+
+READY = Health(alive=True, ready=True, reason=None)
+
+
+def configured(folder: Path, changes: Mapping[str, Any]) -> Configuration:
+    """A configuration of the stream `pumps`, with these sections over it."""
+    sections = {
+        "stream": {"name": "pumps", "topics": ["pumps"]},
+        "selector": {"clusters": 2},
+        "kafka": {"bootstrap": "localhost:9092"},
+        **changes,
+    }
+    path = folder / "pumps.toml"
+    path.write_text("".join(f"{name} = {toml.value(v)}\n" for name, v in sections.items()))
+    return load(path, {})
+
+
+class MadeUp:
+    """A process that never was: its observer, what it says of its health, and its server."""
+
+    def __init__(self, configuration: Configuration) -> None:
+        self.configuration = configuration
+        self.observe = StatusObserver(configuration, time.time)
+        self.health = READY
+        self.complaint: str | None = None
+        self._rng = np.random.default_rng(0)
+        self._port = 0
+
+    @contextmanager
+    def serving(self) -> Iterator[str]:
+        """Its address, the same one every time."""
+        there = pages(lambda: self.observe.status(self.health, self.complaint))
+        with WebServer("127.0.0.1", self._port, there) as server:
+            self._port = server.port
+            yield f"http://127.0.0.1:{server.port}/"
+
+    def take(self, partition: Partition) -> None:
+        """A partition that runs from its beginning."""
+        self.observe(events.PhaseChanged(partition, "restoring"))
+        self.observe(events.Restored(partition, 0, 0, 0, seconds=0.1, fallback=None))
+        self.observe(events.PhaseChanged(partition, "running"))
+
+    def publish(
+        self, partition: Partition, chunk: int, letters: Mapping[str, int] | None = None
+    ) -> events.ChunkCommitted:
+        """A chunk of 100 records, from reading to commit."""
+        views = self.configuration.params().views
+        position = 100 * chunk
+        self.observe(
+            events.RecordsRead(partition, 100, letters or {}, position, waiting=120, size=100)
+        )
+        self.observe.log_end(partition, position + 40)
+        weights = self._rng.dirichlet(np.full(len(views), 20.0))
+        alpha = {view.name: float(weight) for view, weight in zip(views, weights, strict=True)}
+        missing = {view.name: float(self._rng.integers(100)) / 100 for view in views}
+        report = Report(chunk, 100, 9, True, (2.0, 1.0), {}, alpha, {}, missing)
+        self.observe(events.ChunkUpdated(partition, report, seconds=0.01, replayed=False, size=100))
+        ranked = []
+        for view in views:
+            scores = self._rng.random(view.dimension)
+            order = np.argsort(-scores)
+            ranked.append(ViewRanking(view.name, alpha[view.name], order, scores, view.names))
+        ranking = Ranking(
+            "default", "relevance", "0123456789abcdef", chunk, position, tuple(ranked)
+        )
+        overlap = {view.name: 0.75 for view in views} if chunk > 1 else {}
+        committed = events.ChunkCommitted(
+            partition,
+            ranking,
+            overlap,
+            start=position - 100,
+            next_offset=position,
+            letters=letters or {},
+            snapshot_bytes=2048 if chunk % 10 == 1 else 0,
+            seconds=0.01,
+        )
+        self.observe(committed)
+        return committed

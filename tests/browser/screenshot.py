@@ -1,0 +1,114 @@
+"""`python -m tests.browser.screenshot`: the picture of the status page that the README shows.
+
+A real service, fed with digits by a real broker, in a real browser.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any, Final, Self
+
+from confluent_kafka import Producer
+from PIL import Image
+
+from stream_fs.broker import Broker, running_broker
+from stream_fs.kafka import Topics as KafkaTopics
+from stream_fs.service.configuration import load, toml
+from stream_fs.service.topic_plans import topic_plans
+from tests.browser.chromium import ABSENT, PROGRAM, Visit, running_browser
+from tests.browser.digits import CHUNK, SECTIONS, records
+from tests.integration.service.services import ROOT, Service
+from tests.integration.topics import PATIENCE_SECONDS
+
+PICTURE: Final = ROOT / "deploy" / "status-page.png"
+LARGEST: Final = 200_000
+"""Bytes."""
+PARTITIONS: Final = 3
+CHUNKS: Final = 40
+WINDOW: Final = {"width": 1200, "height": 800}
+PHONE: Final = {"width": 390, "height": 844}
+SCALE: Final = 2
+
+
+def main() -> None:
+    """Make the picture; with `--all` also those of the dark scheme and of a phone, beside it."""
+    arguments = argparse.ArgumentParser(description=main.__doc__)
+    arguments.add_argument("picture", type=Path, nargs="?", default=PICTURE)
+    arguments.add_argument("--all", action="store_true")
+    given = arguments.parse_args()
+    if PROGRAM is None:
+        sys.exit(ABSENT)
+    looks: dict[str, dict[str, Any]] = {".png": {"viewport": WINDOW}}
+    if given.all:
+        looks[".dark.png"] = {"viewport": WINDOW, "color_scheme": "dark"}
+        looks[".phone.png"] = {"viewport": PHONE}
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        running_broker(log_dir=Path(folder)) as broker,
+        running_browser() as browser,
+        Digits(Path(folder), broker) as digits,
+    ):
+        for suffix, look in looks.items():
+            digits.feed(CHUNK)
+            path = given.picture.with_suffix(suffix)
+            visit = Visit(browser, digits.service.address, device_scale_factor=SCALE, **look)
+            take(visit, path)
+            print(f"{path}: {path.stat().st_size} bytes")
+
+
+def take(visit: Visit, path: Path) -> None:
+    """A picture of the whole page in few colours, which makes it small."""
+    visit.page.locator(".view").first.wait_for()
+    taken = Image.open(io.BytesIO(visit.page.screenshot(full_page=True, animations="disabled")))
+    taken.convert("RGB").quantize(64, dither=Image.Dither.NONE).save(path, optimize=True)
+
+
+class Digits:
+    """A service that has read some chunks of every partition, and waits for more."""
+
+    def __init__(self, folder: Path, broker: Broker) -> None:
+        path = folder / "digits.toml"
+        sections = {
+            "stream": {"name": "digits", "topics": ["digits"]},
+            "kafka": {"bootstrap": broker.bootstrap},
+            **SECTIONS,
+        }
+        path.write_text("".join(f"{name} = {toml.value(v)}\n" for name, v in sections.items()))
+        configuration = load(path, {})
+        topics = KafkaTopics(configuration.kafka_settings())
+        topics.create(topic_plans(configuration, topics, partitions=PARTITIONS))
+        # Silent: it outlives the broker.
+        self._producer = Producer({"bootstrap.servers": broker.bootstrap, "log_level": 0})
+        self._seed = 0
+        self._chunks = 0
+        self.service = Service(path)
+
+    def __enter__(self) -> Self:
+        self.feed(CHUNKS * CHUNK)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.service.kill()
+
+    def feed(self, count: int) -> None:
+        """So many records more for every partition, and some for open chunks; until published."""
+        for partition in range(PARTITIONS):
+            self._seed += 1
+            for value in records(count + 25 * partition, self._seed, bad=0.002):
+                self._producer.produce("digits", value, partition=partition)
+                self._producer.poll(0)
+        self._producer.flush(PATIENCE_SECONDS)
+        # The bad ones fill no chunk, so the last one may not be full.
+        self._chunks += PARTITIONS * (count // CHUNK)
+        self.service.comes_to(
+            lambda: self.service.said.count("chunk committed") >= self._chunks - PARTITIONS,
+            "the chunks are not published",
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,127 @@
+"""`stream-fs checkpoint` on the checkpoints of replays: look, move, begin elsewhere."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from stream_fs import MultiViewSelector
+from stream_fs.cli.main import main
+from stream_fs.service.exit_codes import ExitCode
+from tests.unit.cli.test_replay_command import Place, values
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def place(tmp_path: Path, capsys: Capture) -> Place:
+    """A replay of eight chunks."""
+    place = Place(tmp_path / "mine")
+    assert main(place.command()) == ExitCode.OK
+    capsys.readouterr()
+    return place
+
+
+def checkpoint(place: Place, *arguments: str, at: Path | None = None) -> int:
+    path = place.checkpoint if at is None else at
+    return main(["checkpoint", *arguments, "--config", str(place.config), "--replay", str(path)])
+
+
+def test_inspect(place: Place, capsys: Capture) -> None:
+    assert checkpoint(place, "inspect") == ExitCode.OK
+    line = capsys.readouterr().out
+    assert line.startswith("digits/0: chunk 8, next offset 218, snapshot of chunk 8 at ")
+    assert checkpoint(place, "inspect", "--json") == ExitCode.OK
+    told = json.loads(capsys.readouterr().out)
+    assert (told["chunk"], told["next_offset"], told["same_configuration"]) == (8, 218, True)
+    assert told["input"] == {"first": 0, "end": None}
+
+
+def test_a_model_moves_to_another_replay(place: Place, tmp_path: Path, capsys: Capture) -> None:
+    """And goes on there as the first one does: by the bytes of the next rankings."""
+    model = tmp_path / "model"
+    assert checkpoint(place, "export", str(model)) == ExitCode.OK
+    assert capsys.readouterr().out == f"digits/0: chunk 8, next offset 218, to {model}\n"
+    first = place.rankings.read_bytes()
+    place.input.write_bytes(b"".join(values(300)))
+    assert main(place.command()) == ExitCode.OK
+    later = place.rankings.read_bytes()[len(first) :]
+    assert later.count(b"\n") == 5
+
+    other = Place(tmp_path / "other", records=300)
+    assert checkpoint(other, "import", str(model)) == ExitCode.OK
+    assert capsys.readouterr().out == "digits/0: goes on at offset 218, behind chunk 8\n"
+    assert main(other.command()) == ExitCode.OK
+    assert other.rankings.read_bytes() == later
+
+    third = Place(tmp_path / "third", records=100)
+    assert checkpoint(third, "import", str(model), "--to-offset", "0") == ExitCode.OK
+    assert main(third.command()) == ExitCode.OK
+    told = [json.loads(line) for line in third.rankings.read_text().splitlines()]
+    assert [r["sequence"] for r in told] == [9, 10, 11, 12, 13]
+    assert told[0]["offsets"]["from"] == 0
+    assert told[0]["records"]["total"] == 200 + 20
+
+
+def test_a_model_for_the_library(place: Place, tmp_path: Path) -> None:
+    path = tmp_path / "model.npz"
+    assert checkpoint(place, "export", "--selector", str(path)) == ExitCode.OK
+    selector = MultiViewSelector.load(path)
+    last = json.loads(place.rankings.read_text().splitlines()[-1])
+    published = {
+        view["name"]: [feature["index"] for feature in view["features"]] for view in last["views"]
+    }
+    assert {name: list(order) for name, order in selector.get_order().items()} == published
+    assert checkpoint(place, "import", str(path), "--yes") == ExitCode.REFUSED
+
+
+def test_reset_of_a_replay(place: Place) -> None:
+    flags = ["--to-offset", "109", "--keep-model", "--yes"]
+    assert checkpoint(place, "reset", *flags) == ExitCode.OK
+    before = place.rankings.read_bytes()
+    assert main(place.command()) == ExitCode.OK
+    told = place.rankings.read_bytes()
+    assert told.startswith(before)
+    last = json.loads(told.splitlines()[-1])
+    assert (last["sequence"], last["offsets"]["from"]) == (13, 196)
+
+
+def test_what_is_there_is_not_given_up_without_asking(
+    place: Place, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = tmp_path / "model"
+    assert checkpoint(place, "export", str(model)) == ExitCode.OK
+    before = place.checkpoint.read_bytes()
+    for command in (["import", str(model)], ["reset"]):
+        assert checkpoint(place, *command) == ExitCode.CONFIGURATION
+        assert "--yes: is missing" in capsys.readouterr().err
+        with monkeypatch.context() as patch:
+            patch.setattr(sys.stdin, "isatty", lambda: True)
+            patch.setattr("builtins.input", lambda _: "n")
+            assert checkpoint(place, *command) == ExitCode.PROBLEM
+        assert capsys.readouterr().out == "nothing was changed\n"
+    assert place.checkpoint.read_bytes() == before
+    assert checkpoint(place, "import", str(model), "--yes") == ExitCode.OK
+
+
+def test_what_cannot_be_done_ends_with_its_code(
+    place: Place, tmp_path: Path, capsys: Capture
+) -> None:
+    nowhere, model = tmp_path / "nowhere", tmp_path / "model"
+    assert checkpoint(place, "export", str(model), at=nowhere) == ExitCode.CONFIGURATION
+    assert "there is no checkpoint" in capsys.readouterr().err
+    assert checkpoint(place, "import", str(model), at=nowhere) == ExitCode.CONFIGURATION
+    assert "there is no" in capsys.readouterr().err
+    assert not nowhere.exists()
+    assert checkpoint(place, "import", str(place.config), at=nowhere) == ExitCode.REFUSED
+    assert "is not a checkpoint that was exported" in capsys.readouterr().err
+    assert checkpoint(place, "inspect", at=place.config) == ExitCode.REFUSED
+    assert checkpoint(place, "inspect", "--partition", "0") == ExitCode.CONFIGURATION
+    assert checkpoint(place, "export", str(model)) == ExitCode.OK
+    other = ["--set", "selector.clusters=4", "--yes"]
+    capsys.readouterr()
+    assert checkpoint(place, "import", str(model), *other) == ExitCode.REFUSED
+    assert "clusters: 3 → 4" in capsys.readouterr().err

@@ -1,0 +1,299 @@
+"""`stream-fs replay` as a user runs it: what it prints and where, how it ends, and kill -9."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from stream_fs.cli.main import main
+from stream_fs.service.exit_codes import ExitCode
+from stream_fs.wire import encode_record
+from tests.unit.service.configuring import LEAST
+
+Capture = pytest.CaptureFixture[str]
+PATIENCE_SECONDS = 120.0
+ROOT = Path(__file__).parents[3]
+
+
+class Place:
+    """A folder with a configuration and records, and the command on them."""
+
+    def __init__(self, folder: Path, records: int = 200) -> None:
+        folder.mkdir(exist_ok=True)
+        self.config = folder / "stream.toml"
+        quick = LEAST.replace("clusters = 3", "clusters = 3\nmax_iterations = 10")
+        self.config.write_text(quick + "[chunk]\nrecords = 20\n[checkpoint]\nevery_chunks = 4\n")
+        self.input = folder / "records.msgpack"
+        self.rankings = folder / "rankings.jsonl"
+        self.letters = folder / "letters.jsonl"
+        self.checkpoint = folder / "checkpoint"
+        self.input.write_bytes(b"".join(values(records)))
+
+    def command(self, *more: str, checkpoint: bool = True) -> list[str]:
+        resumable = ["--checkpoint", str(self.checkpoint)] if checkpoint else []
+        outputs = ["--rankings", str(self.rankings), "--dead-letters", str(self.letters)]
+        return [
+            "replay",
+            "--config",
+            str(self.config),
+            str(self.input),
+            *outputs,
+            *resumable,
+            *more,
+        ]
+
+    @property
+    def output(self) -> tuple[bytes, bytes]:
+        return self.rankings.read_bytes(), self.letters.read_bytes()
+
+
+def values(count: int) -> Iterator[bytes]:
+    rng = np.random.default_rng(0)
+    for number in range(count):
+        if number % 11 == 10:
+            yield b"\x81\xa1v\x02"  # of another version
+        group = int(rng.integers(3))
+        fourier, pixels = rng.random(4) + group, rng.random(6) - group
+        yield encode_record({"fourier": fourier, "pixels": pixels if number % 2 else None})
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path / "mine")
+
+
+# --- what it prints -------------------------------------------------------------------------------
+
+
+def test_rankings_go_to_standard_output_and_the_summary_to_standard_error(
+    place: Place, capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main(["replay", "--config", str(place.config), str(place.input)]) == ExitCode.OK
+    out, err = capfdbinary.readouterr()
+    rankings = [json.loads(line) for line in out.splitlines()]
+    assert [ranking["sequence"] for ranking in rankings] == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert [line.split(maxsplit=1)[0] for line in err.decode().splitlines()] == [
+        "records",
+        "dead",
+        "chunks",
+        "rankings",
+        "waiting",
+        "time",
+    ]
+    assert b"records       218\n" in err
+    assert b"dead letters  18 (version 18)\n" in err
+    assert b"waiting       0 records, for their chunk to be full\n" in err
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(place.input.read_bytes())))
+    command = ["replay", "--config", str(place.config), "-", "--format", "msgpack"]
+    assert main(command) == ExitCode.OK
+    assert capfdbinary.readouterr()[0] == out
+
+
+def test_in_files_the_same(place: Place, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    assert main(place.command()) == ExitCode.OK
+    assert capfdbinary.readouterr()[0] == b""
+    assert main(["replay", "--config", str(place.config), str(place.input)]) == ExitCode.OK
+    assert capfdbinary.readouterr()[0] == place.rankings.read_bytes()
+    letters = [json.loads(line) for line in place.letters.read_text().splitlines()]
+    assert {letter["headers"]["stream-fs-reason"] for letter in letters} == {"version"}
+
+
+def test_records_that_wait_for_their_chunk_are_told(place: Place, capsys: Capture) -> None:
+    place.input.write_bytes(b"".join(values(75)))
+    assert main(place.command()) == ExitCode.OK
+    # 60 and, of what follows, 15 good ones and a bad one: 60 good ones are the first chunk.
+    assert "waiting       16 records" in capsys.readouterr().err
+    assert main(place.command()) == ExitCode.OK
+    err = capsys.readouterr().err
+    assert "records       16, from 65 on" in err
+    assert "rankings      0 of them in this run" in err
+
+
+def test_timestamps_are_in_the_rankings(place: Place) -> None:
+    flags = ["--first-timestamp", "5000", "--timestamp-step", "10"]
+    assert main(place.command(*flags)) == ExitCode.OK
+    first = json.loads(place.rankings.read_text().splitlines()[0])
+    assert first["as_of"] == 5000 + 10 * (first["offsets"]["next"] - 1)
+
+
+# --- how it ends ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["x.msgpack", "--checkpoint", "c"], "--checkpoint: goes with --rankings FILE"),
+        (["x.msgpack", "--rankings", "r", "--dead-letters", "r"], "same file as --rankings"),
+        (["x.msgpack", "--rankings", "r", "--checkpoint", "r"], "same file as --rankings"),
+        (["x.msgpack", "--rankings", "x.msgpack"], "same file as --rankings"),
+        (["x.msgpack"], "there is no file"),
+        (["x.csv"], "give --format"),
+    ],
+)
+def test_arguments_that_do_not_go_together_end_with_2(
+    place: Place, capsys: Capture, arguments: list[str], told: str
+) -> None:
+    assert main(["replay", "--config", str(place.config), *arguments]) == ExitCode.CONFIGURATION
+    assert told in capsys.readouterr().err
+
+
+def test_what_is_refused_ends_with_3(place: Place, capsys: Capture) -> None:
+    assert main(place.command()) == ExitCode.OK
+    assert main(place.command("--set", "chunk.records=21")) == ExitCode.REFUSED
+    assert "chunk.records: 20 → 21" in capsys.readouterr().err
+    place.input.write_bytes(place.input.read_bytes()[:-1] + b"\xc1")
+    assert main(place.command()) == ExitCode.REFUSED
+
+
+def test_output_that_cannot_be_written_is_told_in_words(place: Place, capsys: Capture) -> None:
+    command = ["replay", "--config", str(place.config), str(place.input)]
+    assert main([*command, "--rankings", "/nowhere/at/all"]) == ExitCode.PROBLEM
+    assert capsys.readouterr().err.startswith("stream-fs: /nowhere/at/all: No such file")
+
+
+# --- as a process ---------------------------------------------------------------------------------
+
+
+class Process:
+    def __init__(self, arguments: list[str]) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "stream_fs.cli", *arguments],
+            cwd=ROOT,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def until(self, condition: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while not condition():
+            assert time.monotonic() < deadline
+            if self._process.poll() is not None:
+                assert condition(), f"it has ended: {self.ends()}"
+            time.sleep(0.002)
+
+    def send(self, number: signal.Signals) -> None:
+        self._process.send_signal(number)
+
+    def ends(self) -> tuple[int, str]:
+        _, err = self._process.communicate(timeout=PATIENCE_SECONDS)
+        return self._process.returncode, err
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        if self._process.stderr is not None:
+            self._process.stderr.close()
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[[list[str]], Process]]:
+    made: list[Process] = []
+
+    def starting(arguments: list[str]) -> Process:
+        made.append(Process(arguments))
+        return made[-1]
+
+    yield starting
+    for process in made:
+        process.kill()
+
+
+def longer_than(path: Path, length: int) -> Callable[[], bool]:
+    return lambda: path.exists() and path.stat().st_size > length
+
+
+RECORDS = 1200
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, bytes]:
+    place = Place(tmp_path_factory.mktemp("undisturbed"), RECORDS)
+    assert main(place.command()) == ExitCode.OK
+    return place.output
+
+
+def test_killed_again_and_again_it_ends_as_if_it_was_not(
+    tmp_path: Path, undisturbed: tuple[bytes, bytes], start: Callable[[list[str]], Process]
+) -> None:
+    place = Place(tmp_path, RECORDS)
+    whole = len(undisturbed[0])
+    for share in (0.0, 0.01, 0.3, 0.31, 0.7):
+        process = start(place.command())
+        process.until(longer_than(place.rankings, round(whole * share)))
+        process.kill()
+        assert undisturbed[0].startswith(place.rankings.read_bytes()) or share == 0
+        assert place.rankings.stat().st_size < whole
+    assert main(place.command()) == ExitCode.OK
+    assert place.output == undisturbed
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted_it_ends_in_order(
+    tmp_path: Path,
+    undisturbed: tuple[bytes, bytes],
+    start: Callable[[list[str]], Process],
+    number: signal.Signals,
+) -> None:
+    place = Place(tmp_path, RECORDS)
+    process = start(place.command())
+    process.until(longer_than(place.rankings, len(undisturbed[0]) // 10))
+    process.send(number)
+    code, err = process.ends()
+    assert code == ExitCode.INTERRUPTED
+    assert "records " in err
+    done = place.rankings.read_bytes()
+    assert undisturbed[0].startswith(done)
+    assert len(done) < len(undisturbed[0])
+    assert main(place.command()) == ExitCode.OK
+    assert place.output == undisturbed
+
+
+def test_a_second_one_on_the_same_checkpoint_is_refused(
+    tmp_path: Path, undisturbed: tuple[bytes, bytes], start: Callable[[list[str]], Process]
+) -> None:
+    place = Place(tmp_path, RECORDS)
+    process = start(place.command())
+    process.until(longer_than(place.rankings, 0))
+    process.send(signal.SIGSTOP)
+    assert main(place.command()) == ExitCode.REFUSED
+    process.send(signal.SIGCONT)
+    assert process.ends()[0] == ExitCode.OK
+    assert place.output == undisturbed
+
+
+def test_on_a_terminal_it_shows_how_far_it_is(place: Place) -> None:
+    """And only there: the other tests find nothing but the summary."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "stream_fs.cli", *place.command()],
+        cwd=ROOT,
+        env={**os.environ, "TERM": "xterm"},
+        stdout=subprocess.DEVNULL,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    said = b""
+    try:
+        while block := os.read(ours, 1 << 16):
+            said += block
+    except OSError:  # Linux has it so when the other end is closed
+        pass
+    finally:
+        process.kill()
+        process.wait()
+        os.close(ours)
+    assert b"replaying" in said
+    assert b"\x1b[" in said
+    assert said.splitlines()[-1].startswith(b"time ")

@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from stream_fs.demo.digits import digits
+from stream_fs.demo.following import Seen, speed
+from stream_fs.demo.rankings import Lines, Published, RankedView, published
+from stream_fs.demo.screen import Screen
+from stream_fs.demo.stream import CHUNK, MISSING, Stream, prepare
+from stream_fs.demo.summary import Chosen, everything, quality, summary
+from stream_fs.service.configuration import load
+
+ADDRESS = "localhost:1"
+
+
+@pytest.fixture(scope="module")
+def stream(tmp_path_factory: pytest.TempPathFactory) -> Stream:
+    return prepare(tmp_path_factory.mktemp("demo"), "digits", ADDRESS, 9108)
+
+
+def ranking(stream: Stream, sequence: int, best: str = "first") -> Published:
+    """A ranking by index, or by index backwards, which puts the useless ones first."""
+    views = tuple(
+        RankedView(
+            view.name,
+            1 / len(stream.views),
+            tuple(range(len(view.names)) if best == "first" else reversed(range(len(view.names)))),
+            0.75,
+        )
+        for view in stream.views
+    )
+    return Published(sequence, sequence * CHUNK, views)
+
+
+def test_every_view_has_names_and_a_block_of_useless_features() -> None:
+    views, labels = digits(np.random.default_rng(0))
+    assert len(views) == 4
+    for view in views:
+        assert view.values.shape == (len(labels), len(view.names))
+        assert np.isfinite(view.values).all()
+        assert len(set(view.names)) == len(view.names)
+        useless = [name for name, bad in zip(view.names, view.useless, strict=True) if bad]
+        assert all(name.startswith("useless") for name in useless)
+        assert 0.1 < len(useless) / len(view.names) < 0.3
+    assert views[0].shape is not None
+    assert np.prod(views[0].shape) == len(views[0].names)
+
+
+def test_the_files_are_what_the_service_takes(stream: Stream) -> None:
+    configuration = load(stream.config, {}, [])
+    assert [view.name for view in configuration.views] == [view.name for view in stream.views]
+    assert configuration.chunk.records == CHUNK
+    assert configuration.kafka.bootstrap == ADDRESS
+    with np.load(stream.data) as arrays:
+        for view in stream.views:
+            rows = arrays[view.name]
+            assert rows.shape == (stream.records, len(view.names))
+            missing = np.isnan(rows).all(axis=1)
+            assert missing.mean() == pytest.approx(MISSING, abs=1e-3)
+            assert np.isfinite(rows[~missing]).all()
+
+
+def test_half_a_line_waits_for_its_rest(tmp_path: Path) -> None:
+    path = tmp_path / "rankings.jsonl"
+    lines = Lines(path)
+    assert list(lines.new()) == []
+    with path.open("a") as file:
+        file.write('{"a": 1}\n{"a"')
+        file.flush()
+        assert list(lines.new()) == [{"a": 1}]
+        file.write(": 2}\n")
+        file.flush()
+        assert list(lines.new()) == [{"a": 2}]
+
+
+def test_the_first_ranking_has_nothing_to_compare_with() -> None:
+    document = {
+        "sequence": 1,
+        "records": {"total": 300},
+        "views": [{"name": "a", "weight": 1.0, "features": [{"index": 3}, {"index": 1}]}],
+        "selection": None,
+    }
+    (view,) = published(document).views
+    assert view == RankedView("a", 1.0, (3, 1), None)
+
+
+def test_speed_is_records_between_rankings(stream: Stream) -> None:
+    first, last = Seen(ranking(stream, 3), 10.0), Seen(ranking(stream, 7), 12.0)
+    assert speed([first, last]) == 4 * CHUNK / 2
+    assert speed([first]) is None
+    assert speed([]) is None
+
+
+def test_useless_features_in_the_top_are_counted(stream: Stream) -> None:
+    good = Chosen.top(stream, ranking(stream, 0))
+    assert good.useless == 0
+    assert good.count == pytest.approx(0.3 * stream.features, abs=1)
+    bad = Chosen.top(stream, ranking(stream, 0, best="last"))
+    assert bad.count == good.count
+    assert 30 <= bad.useless <= stream.useless
+
+
+def test_useless_features_spoil_the_clusters(stream: Stream) -> None:
+    useful = [~view.useless for view in stream.views]
+    assert quality(stream, useful).raw > quality(stream, everything(stream)).raw + 0.3
+
+
+def test_the_summary_tells_of_gaps(stream: Stream) -> None:
+    seen = [Seen(ranking(stream, number), float(number)) for number in (1, 2, 3)]
+    told = summary(stream, seen, seen)
+    assert f"{3 * CHUNK:,} records in 3 chunks gave 3 rankings, each published once" in told
+    assert f"{CHUNK} records/s" in told
+    assert "gaps" in summary(stream, [seen[0], seen[2]], [])
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_the_screen_shows_weights_and_names(stream: Stream, terminal: bool) -> None:
+    out = io.StringIO()
+    console = Console(file=out, force_terminal=terminal, width=120)
+    screen = Screen(console, stream, passes=1)
+    with screen.shown():
+        screen.show(ranking(stream, 1))
+    shown = out.getvalue()
+    assert stream.views[1].names[0] in shown
+    assert "0.25" in shown
+    assert ("\x1b" in shown) is terminal
