@@ -99,13 +99,6 @@ def whole(text: str) -> int:
     return int(text)
 
 
-def count(text: str) -> int:
-    """A whole number from 1."""
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError("should be a whole number from 1")
-    return int(text)
-
-
 def above_zero(text: str) -> float:
     """A number above 0."""
     number = _number(text)

@@ -9,12 +9,11 @@ from itertools import islice
 
 from rich.progress import Progress, TaskID
 
-from stream_fs.cli.arguments import Arguments, Commands, add_configuration, configuration
+from stream_fs.cli.arguments import Arguments, Commands, add_configuration, configuration, count
 from stream_fs.cli.files import (
     above_zero,
     add_format,
     add_timestamps,
-    count,
     progress,
     share,
     timestamps,

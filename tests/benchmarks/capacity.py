@@ -53,14 +53,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
+BUSY = (
+    "",
+    "**The machine was busy with other work during this run.** Figures by the clock (records/s,",
+    "MB/s, update, commit, restored) are those of a starved process, several times too low or too",
+    "slow; those per core, memory, threads and sizes are of use. Measure again on a quiet machine.",
+)
+
+
 def header(load: float) -> list[str]:
     return [
         "# Capacity",
         "",
         "Measured, not promised: the service as a process on one machine that it shares with the",
-        "broker and with whatever fills the topic's page cache. Trust the ratios more than the",
-        "figures, and measure on your own machine: `python -m tests.benchmarks.capacity` prints",
-        "this page.",
+        "broker. Trust the ratios more than the figures, and measure on your own machine:",
+        "`make --silent bench-capacity` (`python -m tests.benchmarks.capacity`) prints this page.",
+        *(BUSY if load > (os.cpu_count() or 1) / 2 else ()),
         "",
         f"- {_processor()}, {os.cpu_count()} cores, shared with the broker; load average at the",
         f"  beginning {load:.1f}",

@@ -109,7 +109,7 @@ def test_a_commit_of_open_outcome_may_be_called_again(
     brittle.kill()
     with pytest.raises(RetriableError):
         outbox.commit()
-    with pytest.raises(RetriableError, match=r"check bootstrap\.servers"):
+    with pytest.raises(RetriableError, match=r"check kafka\.bootstrap"):
         outbox.commit()
     brittle.start()
 

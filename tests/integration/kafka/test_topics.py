@@ -75,6 +75,6 @@ def test_the_configuration_of_a_topic_that_is_not_there(backend: KafkaBackend) -
 @pytest.mark.parametrize("bootstrap", ["127.0.0.1:1", "nowhere.invalid:9092"])
 def test_a_wrong_address_is_named_with_the_reason(bootstrap: str) -> None:
     topics = Plans(ClientSettings(bootstrap, "group", patience=2.0))
-    with pytest.raises(FatalError, match=rf"bootstrap\.servers={bootstrap}") as caught:
+    with pytest.raises(FatalError, match=rf"kafka\.bootstrap={bootstrap}") as caught:
         topics.check([state_plan("state", 1)])
     assert "check kafka.bootstrap" in str(caught.value)
