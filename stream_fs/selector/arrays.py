@@ -31,12 +31,10 @@ CEILINGS = {np.dtype(np.float32): 1e20, np.dtype(np.float64): 1e100}
 """Largest weight of V's penalty, by precision: nothing that it is multiplied with can overflow."""
 
 
-def gram(rows: Rows) -> Floats:
-    """XXᵀ, (n × n), dense."""
+def gram(rows: Rows) -> Working:
+    """XXᵀ, (n × n), dense, in the precision of the rows."""
     product = rows @ rows.T
-    return np.asarray(
-        product.toarray() if isinstance(product, scipy.sparse.csr_array) else product, np.float64
-    )
+    return np.asarray(product.toarray() if isinstance(product, scipy.sparse.csr_array) else product)
 
 
 def column_sums(rows: Rows) -> Floats:
@@ -61,9 +59,16 @@ def cross(rows: Rows, other: Working) -> Working:
     return (other.T @ rows).T
 
 
-def times(rows: Rows, other: Working) -> Floats:
-    """XB, (n × columns of B), multiplied in the precision of the rows, returned in double."""
-    return np.asarray(rows @ other.astype(rows.dtype, copy=False), np.float64)
+def times(rows: Rows, other: Working, out: Working | None = None) -> Working:
+    """XB, (n × columns of B), in the precision of the rows."""
+    other = other.astype(rows.dtype, copy=False)
+    if isinstance(rows, np.ndarray):
+        return np.matmul(rows, other, out=out)
+    product = np.asarray(rows @ other)
+    if out is None:
+        return product
+    out[:] = product
+    return out
 
 
 def by_column(factor: Working, small: Working) -> Working:

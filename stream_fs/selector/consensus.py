@@ -17,7 +17,7 @@ import scipy.sparse
 from scipy.cluster.vq import kmeans2
 from scipy.sparse.linalg import eigsh
 
-from stream_fs.selector.arrays import Floats, Indices, Rows, cross, times
+from stream_fs.selector.arrays import Floats, Indices, Rows, Working, times
 from stream_fs.selector.graph import Graph
 
 SHARPNESS = 3.0
@@ -30,12 +30,13 @@ DENSE_ROWS = 1000
 """Up to here all eigenvectors are cheaper than an iterative solver."""
 
 
+CANCELLED = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-12}
+"""Share of its terms, by precision, below which a squared length is nothing but rounding."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Profile:
-    """What `assign` needs of one view, summed so far: `C` (K), `Z` (d×K), `sum` (d), `n`.
-
-    `Z` is stored by column, like V.
-    """
+    """What is kept of a view's clusters: `C` (K), `Z` (d×K), `sum` (d), `n`."""
 
     C: Floats
     Z: Floats
@@ -45,12 +46,30 @@ class Profile:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Evidence:
-    """A view's present rows of this chunk (n × d), their positions, squares ‖x‖² and sum."""
+    """A view's present rows of this chunk (n × d), their positions and their sum (d).
+
+    `gram` (n×n) has the products of y = x̃ − `origin` (d), a point near which the rows lie.
+    """
 
     rows: Rows
     at: Indices
-    squares: Floats
     sum: Floats
+    origin: Working
+    gram: Working
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Clusters:
+    """A view's clusters as the rows of a chunk see them: `C` (K), `n`, and products alone.
+
+    B (d×(K+1)) has the clusters' sums ΣPy and, in its last column, the view's sum Σy. `seen` is YB
+    (n×(K+1)), `among` is BᵀB.
+    """
+
+    C: Floats
+    n: float
+    seen: Floats
+    among: Floats
 
 
 def spectral_start(graphs: Sequence[Graph], clusters: int, source: np.random.Generator) -> Floats:
@@ -106,23 +125,42 @@ def _spread_points(points: Floats, count: int, source: np.random.Generator) -> F
     return points[chosen]
 
 
+def clusters_before(view: Evidence, stored: Profile) -> Clusters:
+    """The clusters so far, by one product with the chunk's rows."""
+    origin = view.origin.astype(np.float64)
+    B = np.empty((len(stored.C) + 1, len(origin)))
+    np.subtract(stored.Z.T, stored.C[:, None] * origin, out=B[:-1])
+    np.subtract(stored.sum, stored.n * origin, out=B[-1])
+    seen = times(view.rows, B.T) - B @ origin
+    return Clusters(stored.C, stored.n, seen, B @ B.T)
+
+
+def clusters_with(before: Clusters, view: Evidence, P: Floats) -> Clusters:
+    """The clusters with this chunk's rows, weighted by P; no product with the rows is needed.
+
+    B becomes B + YᵀP̃ with P̃ = [P, 1], so that YB gains YYᵀP̃.
+    """
+    share = np.ones((len(view.at), P.shape[1] + 1))
+    share[:, :-1] = P[view.at]
+    seen = before.seen + view.gram @ share.astype(view.gram.dtype)
+    among = before.among + share.T @ seen + before.seen.T @ share
+    return Clusters(before.C + share[:, :-1].sum(axis=0), before.n + len(view.at), seen, among)
+
+
 def assign(
-    size: int,
-    evidence: Sequence[Evidence],
-    profiles: Sequence[Profile],
-    clusters: int,
+    size: int, evidence: Sequence[Evidence], clusters: Sequence[Clusters], count: int
 ) -> Floats:
-    """P = softmax(3·A) of the chunk's rows to the clusters that the profiles describe; (N×K).
+    """P = softmax(3·A) of the chunk's rows to the `count` clusters of every view; (N×K).
 
     A: cosine of the centred row with the centred cluster means, less the row's mean over clusters,
-    divided by its RMS over the chunk, averaged over the row's views. A view whose profile is empty
-    says nothing.
+    divided by its RMS over the chunk, averaged over the row's views. A view without clusters says
+    nothing.
     """
-    total = np.zeros((size, clusters))
+    total = np.zeros((size, count))
     views = np.zeros(size)
-    for view, profile in zip(evidence, profiles, strict=True):
-        if profile.n > 0 and len(view.at):
-            total[view.at] += _affinity(view, profile)
+    for view, known in zip(evidence, clusters, strict=True):
+        if known.n > 0 and len(view.at):
+            total[view.at] += _affinity(view, known)
             views[view.at] += 1
     total /= np.maximum(views, 1.0)[:, None]
     total *= SHARPNESS
@@ -132,38 +170,33 @@ def assign(
     return total
 
 
-def _affinity(view: Evidence, profile: Profile) -> Floats:
+def _affinity(view: Evidence, known: Clusters) -> Floats:
     """Standardised cosines of one view's present rows with the cluster means; (n×K)."""
-    mean = profile.sum / profile.n
-    filled = 1e-12 * profile.n < profile.C
-    means = profile.Z / np.where(filled, profile.C, 1.0)
-    means -= mean[:, None]
-    means[:, ~filled] = 0.0
-    lengths = np.sqrt(np.einsum("ij,ij->j", means, means))
-    means /= np.where(lengths > 0, lengths, 1.0)
-    # One product gives x·(centred means) and x·μ together.
-    factors = np.empty((len(mean), len(lengths) + 1), view.rows.dtype, order="F")
-    factors[:, :-1], factors[:, -1] = means, mean
-    products = times(view.rows, factors)
-    cosines = products[:, :-1] - mean @ means
-    apart = np.maximum(view.squares - 2 * products[:, -1] + mean @ mean, 0.0)
-    away = apart > 1e-12 * np.maximum(view.squares, mean @ mean)
-    cosines /= np.sqrt(np.where(away, apart, 1.0))[:, None]
-    cosines[~away] = 0.0
+    filled = 1e-12 * known.n < known.C
+    scale = np.append(np.where(filled, 1 / np.where(filled, known.C, 1.0), 0.0), 1 / known.n)
+    # Products with the cluster means z and, last, with the view's mean μ.
+    seen, among = known.seen * scale, known.among * scale * scale[:, None]
+    y_z, y_mu = seen[:, :-1], seen[:, -1]
+    z_z, z_mu, mu_mu = np.diagonal(among)[:-1], among[:-1, -1], among[-1, -1]
+    y_y = np.diagonal(view.gram).astype(np.float64)
+    least = CANCELLED[view.gram.dtype]
+    rows = _inverse_lengths(y_y, y_mu, mu_mu, least)
+    means = _inverse_lengths(z_z, z_mu, mu_mu, least) * filled
+    # ⟨y − μ, z − μ⟩
+    cosines = y_z - y_mu[:, None]
+    cosines += mu_mu - z_mu
+    cosines *= means
+    cosines *= rows[:, None]
     cosines -= cosines.mean(axis=1, keepdims=True)
     rms = np.sqrt(np.mean(cosines**2))
     return np.asarray(cosines / rms if rms > 0 else np.zeros_like(cosines), np.float64)
 
 
-def profile_with(stored: Profile, view: Evidence, P: Floats) -> Profile:
-    """The stored sums with those of this chunk added, its rows weighted by P."""
-    share = P[view.at]
-    return Profile(
-        C=stored.C + share.sum(axis=0),
-        Z=stored.Z + cross(view.rows, share),
-        sum=stored.sum + view.sum,
-        n=stored.n + len(view.at),
-    )
+def _inverse_lengths(a_a: Floats, a_b: Floats, b_b: float, least: float) -> Floats:
+    """1/‖a − b‖ from the products of the a and b; 0 where they differ by rounding alone."""
+    squares = a_a - 2 * a_b + b_b
+    clear = squares > least * np.maximum(np.maximum(a_a, b_b), 0.0)
+    return np.asarray(clear / np.sqrt(np.where(clear, squares, 1.0)), np.float64)
 
 
 def indicator(P: Floats) -> Floats:

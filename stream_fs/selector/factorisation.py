@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -11,12 +12,13 @@ from stream_fs.selector.arrays import Floats, Working, frobenius
 from stream_fs.selector.imputation import Imputed, product, transposed_product
 from stream_fs.selector.params import Params
 from stream_fs.selector.updates import (
+    Indicators,
     Ties,
     alpha_step,
     consensus_step,
     drive,
     indicator_terms,
-    pulled,
+    indicators,
     row_lengths,
     u_step,
     v_step,
@@ -26,6 +28,8 @@ LEAST_LOSS = 1e-12
 """Floor of a view's loss relative to its energy."""
 LEAST_TERM = 1e-150
 """Floor of a first term's weight, by which V's penalty is divided."""
+MOST_TERM = {np.dtype(np.float32): 1e12, np.dtype(np.float64): 1e150}
+"""Largest weight of a first term, by the precision of U: no product with it can overflow."""
 LEAST_ENERGY = 1e-150
 """Below this a view has nothing to explain; j/s must stay finite."""
 
@@ -54,37 +58,45 @@ class Problem:
 
 @dataclass(slots=True, eq=False)
 class Factor:
-    """One view's V (d×K, in the precision of the rows, stored by column) and its row norms.
-
-    `loss` = ‖W(X − UVᵀ)‖² of this chunk, `carried_loss` that of V over all earlier data.
-    """
+    """One view's V (d×K, in the precision of the rows, stored by column) and its row norms."""
 
     V: Working
     lengths: Working
-    loss: float = 0.0
-    carried_loss: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Losses:
+    """Per view: `chunk` = ‖W(X − UVᵀ)‖² of this chunk, `carried` that of V over earlier data."""
+
+    chunk: Sequence[float]
+    carried: Sequence[float]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fit:
-    """Where the iterations ended: U (views×N×K), its UᵀW̃U (views×K×K), V and losses per view.
+    """Where the iterations ended: U of all views with its products, V and losses per view.
 
     `alpha` is over the views of this chunk and sums to 1.
     """
 
-    U: Floats
-    inner: Floats
+    indicators: Indicators
     factors: Sequence[Factor]
-    consensus: Floats
+    losses: Losses
+    consensus: Working
     alpha: Sequence[float]
     objective: tuple[float, ...]
     converged: bool
+
+    @property
+    def U(self) -> Working:
+        """(views×N×K)."""
+        return self.indicators.U
 
 
 def iterate(
     problems: Sequence[Problem],
     tied: Ties,
-    U: Floats,
+    U: Working,
     start: Sequence[Working],
     alpha: Sequence[float],
     j: float,
@@ -97,43 +109,44 @@ def iterate(
     the U steps of different views do not depend on one another, and are taken together.
     """
     factors = [_factor(problem, V) for problem, V in zip(problems, start, strict=True)]
-    inner = _inner(U, tied)
-    pulling = pulled(U, tied)
+    now = indicators(U, tied)
     consensus = consensus_step(U, tied)
-    XV, VtV = np.empty_like(U), np.empty_like(inner)
+    XV, VtV = np.empty_like(U), np.empty_like(now.own)
     objective: list[float] = []
     converged = False
-    a = term_weights(problems, alpha, j, params)
+    a = term_weights(problems, alpha, j, params, U.dtype)
     while len(objective) < params.max_iterations and not converged:
-        for number, (problem, factor) in enumerate(zip(problems, factors, strict=True)):
-            _update_V(problem, factor, U[number], inner[number], a[number], params.inner_updates)
-            product(problem.data, factor.V, out=XV[number])
-            VtV[number] = factor.V.T @ factor.V
-        driving = drive(XV, consensus, a, tied)
-        aVtV = VtV * a[:, None, None]
+        for v, (problem, factor) in enumerate(zip(problems, factors, strict=True)):
+            _update_V(problem, factor, now.U[v], now.inner[v], a[v], params.inner_updates)
+            product(problem.data, factor.V, out=XV[v])
+            VtV[v] = factor.V.T @ factor.V
+        weights = np.array(a, U.dtype)[:, None, None]
+        driving, aVtV = drive(XV, consensus, weights, tied), VtV * weights
         for _ in range(params.inner_updates):
-            U = u_step(U, driving, pulling, aVtV, tied)
-            pulling = pulled(U, tied)
-        inner = _inner(U, tied)
-        _measure(problems, factors, U, inner, XV, VtV)
-        consensus = consensus_step(U, tied)
+            now = indicators(u_step(now, driving, aVtV, tied), tied)
+        losses = _losses(problems, factors, now, XV, VtV)
+        consensus = consensus_step(now.U, tied)
         if params.view_weights == "learned":
-            alpha = alpha_step(_view_losses(problems, factors, params), params.lam)
-        a = term_weights(problems, alpha, j, params)
+            alpha = alpha_step(_view_losses(problems, losses, params), params.lam)
+        a = term_weights(problems, alpha, j, params, U.dtype)
         objective.append(
-            float(a @ [factor.loss for factor in factors])
-            + indicator_terms(U, pulling, consensus, tied)
+            sum(weight * loss for weight, loss in zip(a, losses.chunk, strict=True))
+            + indicator_terms(now, consensus, tied)
             + _sparsity(problems, factors)
         )
         if len(objective) > 1 and len(objective) >= params.min_iterations:
             change = abs(objective[-1] - objective[-2])
             converged = change <= params.tolerance * abs(objective[-2])
-    return Fit(U, inner, factors, consensus, alpha, tuple(objective), converged)
+    return Fit(now, factors, losses, consensus, alpha, tuple(objective), converged)
 
 
 def term_weights(
-    problems: Sequence[Problem], alpha: Sequence[float], j: float, params: Params
-) -> Floats:
+    problems: Sequence[Problem],
+    alpha: Sequence[float],
+    j: float,
+    params: Params,
+    precision: np.dtype[Any],
+) -> list[float]:
     """Weight of each view's first term: α^λ, or (views·α)^λ·j/s so that energies compare."""
     weights = []
     for problem, share in zip(problems, alpha, strict=True):
@@ -142,8 +155,8 @@ def term_weights(
             weight = (share * len(problems) if params.energy_scaling else share) ** params.lam
         if params.energy_scaling and problem.total_energy > LEAST_ENERGY:
             weight *= j / problem.total_energy
-        weights.append(max(weight, LEAST_TERM))
-    return np.array(weights)
+        weights.append(min(max(weight, LEAST_TERM), MOST_TERM[precision]))
+    return weights
 
 
 def _factor(problem: Problem, V: Working) -> Factor:
@@ -152,53 +165,54 @@ def _factor(problem: Problem, V: Working) -> Factor:
 
 
 def _update_V(
-    problem: Problem, factor: Factor, U: Floats, inner: Floats, a: float, repeats: int
+    problem: Problem, factor: Factor, U: Working, inner: Working, a: float, repeats: int
 ) -> None:
     """Several V steps on the same product with the rows."""
     Q = transposed_product(problem.data, U)
     Q += problem.Q0  # Eq. 11
     R = (problem.R0 + inner).astype(Q.dtype)
     for _ in range(repeats):
-        factor.V = v_step(factor.V, factor.lengths, Q, R, float(a), problem.eta)
+        factor.V = v_step(factor.V, factor.lengths, Q, R, a, problem.eta)
         factor.lengths = row_lengths(factor.V)
 
 
-def _inner(U: Floats, tied: Ties) -> Floats:
-    """UᵀW̃U of every view; (views×K×K)."""
-    return U.transpose(0, 2, 1) @ (U * tied.fit)
-
-
-def _measure(
+def _losses(
     problems: Sequence[Problem],
     factors: Sequence[Factor],
-    U: Floats,
-    inner: Floats,
-    XV: Floats,
-    VtV: Floats,
-) -> None:
+    now: Indicators,
+    XV: Working,
+    VtV: Working,
+) -> Losses:
     """The loss of every view: of this chunk from W̃XV, of earlier ones from their sums."""
-    for number, (problem, factor) in enumerate(zip(problems, factors, strict=True)):
-        fitted = 2 * float(np.vdot(XV[number], U[number]))
-        factor.loss = problem.energy - fitted + float(np.vdot(VtV[number], inner[number]))
-        carried = 2 * frobenius(factor.V, problem.Q0)
-        factor.carried_loss = problem.energy0 - carried + float(np.vdot(VtV[number], problem.R0))
+    chunk, carried = [], []
+    for v, (problem, factor) in enumerate(zip(problems, factors, strict=True)):
+        fitted = 2 * float(np.vdot(XV[v], now.U[v]))
+        chunk.append(problem.energy - fitted + float(np.vdot(VtV[v], now.inner[v])))
+        fitted = 2 * frobenius(factor.V, problem.Q0)
+        carried.append(problem.energy0 - fitted + float(np.vdot(VtV[v], problem.R0)))
+    return Losses(chunk, carried)
 
 
-def relative_loss(problem: Problem, factor: Factor) -> float:
-    """(s − 2⟨V,Q⟩ + ⟨VᵀV,R⟩)/s: the share of the view's energy that its V leaves unexplained."""
-    return _share(problem, factor.loss + factor.carried_loss)
+def relative_losses(problems: Sequence[Problem], losses: Losses) -> list[float]:
+    """(s − 2⟨V,Q⟩ + ⟨VᵀV,R⟩)/s: the share of each view's energy that V leaves unexplained."""
+    return [
+        _share(problem, chunk + carried)
+        for problem, chunk, carried in zip(problems, losses.chunk, losses.carried, strict=True)
+    ]
 
 
-def _view_losses(
-    problems: Sequence[Problem], factors: Sequence[Factor], params: Params
-) -> list[float]:
+def _view_losses(problems: Sequence[Problem], losses: Losses, params: Params) -> list[float]:
     """What α follows, per view: the loss of the present V over all data, or accumulated losses."""
-    losses = []
-    for problem, factor in zip(problems, factors, strict=True):
-        earlier = factor.carried_loss if params.loss == "exact" else problem.loss0
-        share = _share(problem, factor.loss + earlier)
-        losses.append(share if params.energy_scaling else share * problem.total_energy)
-    return losses
+    if params.loss == "exact":
+        shares = relative_losses(problems, losses)
+    else:
+        shares = [
+            _share(problem, chunk + problem.loss0)
+            for problem, chunk in zip(problems, losses.chunk, strict=True)
+        ]
+    if params.energy_scaling:
+        return shares
+    return [share * p.total_energy for share, p in zip(shares, problems, strict=True)]
 
 
 def _share(problem: Problem, loss: float) -> float:
@@ -210,6 +224,6 @@ def _share(problem: Problem, loss: float) -> float:
 def _sparsity(problems: Sequence[Problem], factors: Sequence[Factor]) -> float:
     """Σ_v η‖V‖_{2,1}."""
     return sum(
-        problem.eta * float(factor.lengths.sum(dtype=np.float64))
+        problem.eta * float(factor.lengths.sum())
         for problem, factor in zip(problems, factors, strict=True)
     )

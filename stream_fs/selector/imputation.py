@@ -25,6 +25,7 @@ class Imputed:
     `after` (n,) counts the missing rows ahead of each present one.
     `quality` (N,) is W̃ = W² of Eq. 4; `fit` (N,) the weights of the first term, which are the same
     unless missing rows are to count nothing there; `c` (N−n,) = fit_j/n_j. `carried` (d,) is S₀.
+    `source` and `share` (N,) say which of its terms `product` takes for a row, and how much of it.
     """
 
     rows: Rows
@@ -34,8 +35,10 @@ class Imputed:
     after: Indices
     quality: Floats
     fit: Floats
-    c: Floats
+    c: Working
     carried: Working
+    source: Indices
+    share: Working
 
     @property
     def size(self) -> int:
@@ -56,55 +59,74 @@ def impute(
     quality[gaps] = (n_j / arrived) ** 2
     c = np.zeros(len(gaps)) if weights == "binary" else n_j / arrived**2
     fit = quality if weights == "quality" else present.astype(np.float64)
-    return Imputed(rows, at, gaps, before, after, quality, fit, c, carried.astype(rows.dtype))
+    source, share = np.empty(len(present), np.intp), np.ones(len(present), rows.dtype)
+    source[at], source[gaps] = 1 + np.arange(len(at)), 1 + len(at) + before
+    share[gaps] = c
+    return Imputed(
+        rows=rows,
+        at=at,
+        gaps=gaps,
+        before=before,
+        after=after,
+        quality=quality,
+        fit=fit,
+        c=c.astype(rows.dtype),
+        carried=carried.astype(rows.dtype),
+        source=source,
+        share=share,
+    )
 
 
-def transposed_product(view: Imputed, U: Floats) -> Working:
+def transposed_product(view: Imputed, U: Working) -> Working:
     """XᵀW̃U, (d×K): X_pᵀ(U_p + T_p) + S₀gᵀ, in the precision of the rows, stored by column.
 
     T_i = Σ_{missing j after i} c_j u_j is a suffix sum; g = Σ_missing c_j u_j is its first row.
     """
+    U = U.astype(view.rows.dtype, copy=False)
     if not len(view.gaps):
         return cross(view.rows, U)
-    suffix = np.zeros((len(view.gaps) + 1, U.shape[1]))
     spread = U.take(view.gaps, axis=0)
     spread *= view.c[:, None]
-    np.cumsum(spread[::-1], axis=0, out=suffix[-2::-1])
+    suffix = np.zeros((len(view.gaps) + 1, U.shape[1]), U.dtype)
+    np.add.accumulate(spread[::-1], axis=0, out=suffix[-2::-1])
     left = U.take(view.at, axis=0)
     left += suffix.take(view.after, axis=0)
     result = cross(view.rows, left)
-    result += (suffix[0].astype(result.dtype)[:, None] * view.carried).T
+    result += (suffix[0][:, None] * view.carried).T
     return result
 
 
-def product(view: Imputed, V: Working, out: Floats | None = None) -> Floats:
+def product(view: Imputed, V: Working, out: Working | None = None) -> Working:
     """W̃XV, (N×K): a missing row is c_j (S₀ᵀV + Σ_{present i<j} x_iᵀV)."""
-    result = np.empty((view.size, V.shape[1])) if out is None else out
-    present = times(view.rows, V)
+    result = np.empty((view.size, V.shape[1]), V.dtype) if out is None else out
     if not len(view.gaps):
-        result[:] = present
+        result[:] = times(view.rows, V)
         return result
-    prefix = np.empty((len(present) + 1, V.shape[1]))
-    prefix[0] = view.carried @ V
-    prefix[1:] = present
-    np.cumsum(prefix, axis=0, out=prefix)
-    missing = prefix.take(view.before, axis=0)
-    missing *= view.c[:, None]
-    result[view.at] = present
-    result[view.gaps] = missing
-    return result
+    # What a row can be made of: S₀ᵀV and the present rows of XV, then the sums down to each.
+    terms = np.empty((2, len(view.at) + 1, V.shape[1]), V.dtype)
+    terms[0, 0] = view.carried @ V
+    times(view.rows, V, out=terms[0, 1:])
+    np.add.accumulate(terms[0], axis=0, out=terms[1])
+    taken = terms.reshape(-1, V.shape[1]).take(view.source, axis=0)
+    return np.multiply(taken, view.share[:, None], out=result)
 
 
-def energy(view: Imputed, gram: Floats) -> float:
-    """Σ_j w_j²‖x_j‖² of the chunk, the missing rows' share from the Gram matrix and X_p S₀."""
-    squares = np.diagonal(gram)
+def energy(view: Imputed, gram: Working, origin: Working) -> float:
+    """Σ_j w_j²‖x_j‖² of the chunk, the missing rows' share from the Gram matrix and X_p S₀.
+
+    `gram` (n×n) has the products of y = x − o, o the `origin`:
+    ⟨x_p, x_i⟩ = ⟨y_p, y_i⟩ + b_p + b_i + ‖o‖² with b = ⟨y, o⟩ = ⟨x, o⟩ − ‖o‖².
+    """
+    carried, o = view.carried.astype(np.float64), origin.astype(np.float64)
+    b = times(view.rows, origin) - o @ o
+    squares = np.diagonal(gram) + 2 * b + o @ o
     total = float(squares.sum())
     if not np.any(view.c):
         return total
     # ‖S₀ + x_1 + … + x_p‖², step by step: each new row adds its square and twice its products.
-    carried = view.carried.astype(np.float64)
-    steps = squares + 2 * np.tril(gram, -1).sum(axis=1)
-    steps += 2 * times(view.rows, view.carried)
+    earlier = np.tril(gram, -1).sum(axis=1, dtype=np.float64)
+    earlier += np.arange(len(b)) * (b + o @ o) + np.cumsum(b) - b
+    steps = squares + 2 * (earlier + times(view.rows, view.carried))
     norms = np.concatenate([[0.0], np.cumsum(steps)]) + carried @ carried
     # c_j/n_j = c_j²/fit_j; where n_j has decayed to almost nothing, fit_j is zero before c_j is.
     fit = view.fit[view.gaps]

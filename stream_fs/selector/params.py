@@ -92,7 +92,7 @@ class Params:
     max_iterations: int = 50
     tolerance: float = 1e-4
     """Relative change of the chunk's objective at which the iterations stop."""
-    inner_updates: int = 2
+    inner_updates: int = 1
     """How often V and U are each updated within one iteration."""
     start: Start = "consensus"
     """Where U starts in every chunk: the assignment to the clusters so far, or at random."""

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+import scipy.sparse
 
 from stream_fs.errors import InvalidChunk
 from stream_fs.selector.arrays import (
@@ -26,16 +28,17 @@ from stream_fs.selector.consensus import (
     Evidence,
     Profile,
     assign,
+    clusters_before,
+    clusters_with,
     first_factors,
     indicator,
-    profile_with,
     spectral_start,
 )
 from stream_fs.selector.factorisation import (
     Fit,
     Problem,
     iterate,
-    relative_loss,
+    relative_losses,
 )
 from stream_fs.selector.graph import Graph, neighbour_graph
 from stream_fs.selector.imputation import energy, impute, transposed_product
@@ -107,7 +110,8 @@ def update(state: State, chunk: Chunk) -> tuple[State, Report]:
     U, V = begin(before, parts)
     problems = [part.problem for part in parts]
     shares = [float(share) for share in alpha[active] / mass]
-    fit = iterate(problems, _ties(params, parts), U, V, shares, j, params)
+    tied = _ties(params, parts)
+    fit = iterate(problems, tied, U.astype(tied.fit.dtype), V, shares, j, params)
     alpha[active] = mass * np.array(fit.alpha)
     after = _commit(before, chunk, parts, fit, alpha, j)
     return after, _report(after, chunk, parts, fit)
@@ -122,7 +126,17 @@ def _ties(params: Params, parts: Sequence[_Part]) -> Ties:
         [params.of_view("theta", part.view.name) for part in parts],
         params.xi,
         params.clusters,
+        _precision(parts),
     )
+
+
+def _precision(parts: Sequence[_Part]) -> Any:
+    """Of U and all that is as large: that of the rows, where their length cannot be anything."""
+    single = all(
+        part.view.transform != "none" and part.problem.data.rows.dtype == np.float32
+        for part in parts
+    )
+    return np.float32 if single else np.float64
 
 
 def _prepare(state: State, chunk: Chunk) -> list[_Part]:
@@ -144,22 +158,32 @@ def _part(state: State, view: View, before: ViewState, given: ViewRows) -> _Part
     params = state.params
     span, rows = _scale(view, before, given.rows)
     data = impute(rows, given.present, before.sum, before.n, state.j, params.weights)
-    products = gram(rows)
-    squares = np.diagonal(products).copy()
-    chunk_energy = energy(data, products)
-    graph = neighbour_graph(products, data.at, data.size, params.neighbours)
+    total = column_sums(rows)
+    origin = _centre(rows, total, before)
+    products = gram(rows if isinstance(rows, scipy.sparse.csr_array) else rows - origin)
     problem = Problem(
         data=data,
-        energy=chunk_energy,
+        energy=energy(data, products, origin),
         R0=before.R,
         Q0=before.Q.astype(rows.dtype, order="F"),
         energy0=before.energy,
         loss0=before.loss,
         eta=params.of_view("eta", view.name),
     )
-    return _Part(
-        view, before, span, graph, problem, Evidence(rows, data.at, squares, column_sums(rows))
-    )
+    graph = neighbour_graph(products, data.at, data.size, params.neighbours)
+    evidence = Evidence(rows, data.at, total, origin, products)
+    return _Part(view, before, span, graph, problem, evidence)
+
+
+def _centre(rows: Rows, total: Floats, before: ViewState) -> Working:
+    """A point near the rows, (d,): distances and cosines are those of what is left, unrounded.
+
+    The mean so far, or at first that of these rows; for CSR, which is to stay sparse, zero.
+    """
+    if isinstance(rows, scipy.sparse.csr_array):
+        return np.zeros(rows.shape[1], rows.dtype)
+    mean = before.sum / before.n if before.seen else total / max(len(rows), 1)
+    return np.asarray(mean, rows.dtype)
 
 
 def _scale(view: View, before: ViewState, rows: Rows) -> tuple[Range | None, Rows]:
@@ -203,30 +227,30 @@ def _start_from_clusters(state: State, parts: Sequence[_Part]) -> tuple[Floats, 
     params = state.params
     size = parts[0].problem.data.size
     evidence = [part.evidence for part in parts]
-    stored = [_profile(part.before) for part in parts]
+    before = [clusters_before(part.evidence, _profile(part.before)) for part in parts]
     if state.chunk == 0:
         source = generator(params.seed, state.origin, "clusters")
         P = spectral_start([part.graph for part in parts], params.clusters, source)
     else:
-        P = assign(size, evidence, stored, params.clusters)
+        P = assign(size, evidence, before, params.clusters)
     for _ in range(params.reassignments):
-        profiles = [profile_with(s, e, P) for s, e in zip(stored, evidence, strict=True)]
-        P = assign(size, evidence, profiles, params.clusters)
+        clusters = [clusters_with(c, e, P) for c, e in zip(before, evidence, strict=True)]
+        P = assign(size, evidence, clusters, params.clusters)
     U = indicator(P)
     return np.array([U] * len(parts)), [_carried_factors(part, U) for part in parts]
 
 
 def _profile(view: ViewState) -> Profile:
     assert view.moments is not None, "the start from clusters keeps moments"
-    return Profile(view.moments.C, np.asfortranarray(view.moments.Z), view.sum, view.n)
+    return Profile(view.moments.C, view.moments.Z, view.sum, view.n)
 
 
 def _carried_factors(part: _Part, U: Floats) -> Floats:
     if part.started:
         return part.before.V
-    fit = part.problem.data.fit
-    Q = np.asarray(transposed_product(part.problem.data, U), np.float64)
-    return first_factors(Q, U.T @ (fit[:, None] * U))
+    data = part.problem.data
+    Q = transposed_product(data, U).astype(np.float64)
+    return first_factors(Q, U.T @ (data.fit[:, None] * U))
 
 
 def _entering_alpha(state: State, parts: Sequence[_Part]) -> Floats:
@@ -244,18 +268,19 @@ def _commit(
 ) -> State:
     """The sums with this chunk's added, once, after the iterations."""
     params = state.params
-    P = fit.consensus / np.maximum(fit.consensus.sum(axis=1, keepdims=True), TINY)
+    P = fit.consensus.astype(np.float64)
+    P /= np.maximum(P.sum(axis=1, keepdims=True), TINY)
     source = generator(params.seed, state.origin, "signs", state.chunk)
     G = signs(source, chunk.size, params.sketch)
     views = dict(state.views)
-    for part, U, inner, factor in zip(parts, fit.U, fit.inner, fit.factors, strict=True):
-        added = transposed_product(part.problem.data, U)
+    for number, (part, factor) in enumerate(zip(parts, fit.factors, strict=True)):
+        added = transposed_product(part.problem.data, fit.U[number])
         views[part.view.name] = replace(
             _commit_view(part, P, G),
-            R=part.before.R + inner,
+            R=part.before.R + fit.indicators.inner[number],
             Q=np.add(part.before.Q, added, order="C"),  # Eq. 11
             V=factor.V.astype(np.float64, order="C"),
-            loss=part.before.loss + max(factor.loss, 0.0),
+            loss=part.before.loss + max(fit.losses.chunk[number], 0.0),
         )
     return State(params, state.origin, views, alpha, j, state.total + chunk.size, state.chunk + 1)
 
@@ -293,7 +318,7 @@ def _add_sketch(before: Sketch, evidence: Evidence, G: Working) -> Sketch:
 
 def _report(after: State, chunk: Chunk, parts: Sequence[_Part], fit: Fit) -> Report:
     names = [part.view.name for part in parts]
-    losses = [relative_loss(part.problem, f) for part, f in zip(parts, fit.factors, strict=True)]
+    losses = relative_losses([part.problem for part in parts], fit.losses)
     return Report(
         chunk=after.chunk,
         rows=chunk.size,
@@ -302,6 +327,6 @@ def _report(after: State, chunk: Chunk, parts: Sequence[_Part], fit: Fit) -> Rep
         objective=fit.objective,
         loss=dict(zip(names, losses, strict=True)),
         alpha=dict(zip(after.views, after.alpha.tolist(), strict=True)),
-        orthogonality=dict(zip(names, orthogonality(fit.U), strict=True)),
+        orthogonality=dict(zip(names, orthogonality(fit.indicators.own), strict=True)),
         missing={view.name: missing_share(chunk, view.name) for view in after.params.views},
     )

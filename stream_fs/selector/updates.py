@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse
 
 from stream_fs.selector.arrays import CEILINGS, FLOORS, Floats, Working, by_column
-from stream_fs.selector.graph import Graph
+from stream_fs.selector.graph import Graph, block_diagonal
 
 EPSILON = 1e-12
 """ε of H = diag(1/(‖V(i,:)‖ + ε)), Eq. 12."""
@@ -30,7 +30,8 @@ LEAST_WEIGHT = 1e-12
 
 def row_lengths(V: Working) -> Working:
     """‖V(i,:)‖, (d,), in the precision of V."""
-    return np.asarray(np.sqrt(np.einsum("ij,ij->i", V, V)))
+    squares = np.einsum("ij,ij->i", V, V)
+    return np.asarray(np.sqrt(squares, out=squares))
 
 
 def v_step(V: Working, lengths: Working, Q: Working, R: Working, a: float, eta: float) -> Working:
@@ -40,9 +41,7 @@ def v_step(V: Working, lengths: Working, Q: Working, R: Working, a: float, eta: 
     a(‖…‖² as a function of V) + η Σ_i (r_i − ε log(r_i + ε)), r the row norms.
     """
     below = by_column(V, R)
-    penalty = V.dtype.type(min(eta / (2 * a), CEILINGS[V.dtype])) / (
-        lengths + V.dtype.type(EPSILON)
-    )
+    penalty = min(eta / (2 * a), CEILINGS[V.dtype]) / (lengths + EPSILON)
     below += V * penalty[:, None]
     return _rescaled(V, Q, below)
 
@@ -52,15 +51,16 @@ class Ties:
     """What holds U in place, apart from the data; constant during a chunk. For all views together.
 
     `fit` and `pull` (views×N×K) are W̃ of the first term and βW̃ of the second, `still` is βW̃ + θD,
-    all repeated along K; `norm` (N×K) = Σβ_vW̃_v. `springs` is θS + 2ξI, the views' blocks along
-    the diagonal.
+    `part` is βW̃ over its sum of all views, all repeated along K; `norm` (N×K) is that sum.
+    `springs` is θS + 2ξI, the views' blocks along the diagonal. All in the precision of U.
     """
 
     xi: float
-    fit: Floats
-    pull: Floats
-    still: Floats
-    norm: Floats
+    fit: Working
+    pull: Working
+    still: Working
+    part: Working
+    norm: Working
     springs: scipy.sparse.csr_array[Any]
 
 
@@ -72,58 +72,77 @@ def ties(
     thetas: Sequence[float],
     xi: float,
     clusters: int,
+    precision: Any = np.float64,
 ) -> Ties:
     """Gather the constants of the U step: per view its graph, W̃ of both terms (N,), β and θ."""
 
-    def stack(weights: Sequence[Floats]) -> Floats:
-        return np.repeat(np.array(weights)[:, :, None], clusters, axis=2)
+    def repeated(weights: Any) -> Working:
+        return np.repeat(np.asarray(weights, precision)[..., None], clusters, axis=-1)
 
-    pulls = [beta * quality for beta, quality in zip(betas, qualities, strict=True)]
-    pull = stack(pulls)
+    pull = np.array(betas)[:, None] * np.array(qualities)
     smooth = [theta * graph.degrees for theta, graph in zip(thetas, graphs, strict=True)]
-    blocks = [theta * graph.S for theta, graph in zip(thetas, graphs, strict=True)]
-    edges = scipy.sparse.block_diag(blocks, format="csr")
+    norm = pull.sum(axis=0)
+    edges = block_diagonal([theta * graph.S for theta, graph in zip(thetas, graphs, strict=True)])
     springs = edges + 2 * xi * scipy.sparse.eye_array(edges.shape[0], format="csr")
     return Ties(
         xi,
-        stack(fits),
-        pull,
-        pull + stack(smooth),
-        pull.sum(axis=0),
-        scipy.sparse.csr_array(springs),
+        fit=repeated(fits),
+        pull=repeated(pull),
+        still=repeated(pull + smooth),
+        part=repeated(pull / norm),
+        norm=repeated(norm),
+        springs=scipy.sparse.csr_array(springs, dtype=precision),
     )
 
 
-def drive(XV: Floats, consensus: Floats, a: Floats, tied: Ties) -> Floats:
-    """aW̃XV + βW̃U*, the part of G that does not depend on U; `XV` is W̃XV already, `a` (views,)."""
-    result = XV * a[:, None, None]
+@dataclass(frozen=True, slots=True, eq=False)
+class Indicators:
+    """U of all views (views×N×K), with all that the next step and the objective need of it.
+
+    `fitted` = W̃U, `held` = (βW̃ + θD)U and `pulled` = θSU + 2ξU are as large; `own` = UᵀU and
+    `inner` = UᵀW̃U are (views×K×K).
+    """
+
+    U: Working
+    fitted: Working
+    held: Working
+    pulled: Working
+    own: Working
+    inner: Working
+
+
+def indicators(U: Working, tied: Ties) -> Indicators:
+    """The products of U with its ties and with itself."""
+    fitted = U * tied.fit
+    transposed = U.transpose(0, 2, 1)
+    return Indicators(
+        U,
+        fitted,
+        held=U * tied.still,
+        pulled=(tied.springs @ U.reshape(-1, U.shape[2])).reshape(U.shape),
+        own=transposed @ U,
+        inner=transposed @ fitted,
+    )
+
+
+def drive(XV: Working, consensus: Working, a: Working, tied: Ties) -> Working:
+    """aW̃XV + βW̃U*, the part of G that does not depend on U; `XV` is W̃XV, `a` (views×1×1)."""
+    result = XV * a
     result += consensus * tied.pull
     return result
 
 
-def pulled(U: Floats, tied: Ties) -> Floats:
-    """θSU + 2ξU, the part of G that does."""
-    flat = tied.springs @ U.reshape(-1, U.shape[2])
-    return np.asarray(flat).reshape(U.shape)
-
-
-def u_step(U: Floats, driving: Floats, pulling: Floats, aVtV: Floats, tied: Ties) -> Floats:
+def u_step(now: Indicators, driving: Working, aVtV: Working, tied: Ties) -> Working:
     """U ← U ∘ sqrt(G/P) (Eq. 15), for all views at once; (views×N×K).
 
-    G = aW̃XV + βW̃U* + θSU + 2ξU, given as `drive` and `pulled`;
+    G = aW̃XV + βW̃U* + θSU + 2ξU, of which `drive` gives the first half;
     P = aW̃UVᵀV + βW̃U + 2ξUUᵀU + θDU, with `aVtV` = aVᵀV (views×K×K).
     """
-    above = driving + pulling
-    below = U @ aVtV
-    below *= tied.fit
-    below += U @ (self_products(U) * (2 * tied.xi))
-    below += U * tied.still
-    return np.asarray(_rescaled(U, above, below), np.float64)
-
-
-def self_products(U: Floats) -> Floats:
-    """UᵀU of every view; (views×K×K)."""
-    return U.transpose(0, 2, 1) @ U
+    above = driving + now.pulled
+    below = now.fitted @ aVtV
+    below += now.U @ (now.own * (2 * tied.xi))
+    below += now.held
+    return _rescaled(now.U, above, below)
 
 
 def _rescaled(factor: Working, above: Working, below: Working) -> Working:
@@ -138,9 +157,9 @@ def _rescaled(factor: Working, above: Working, below: Working) -> Working:
     return below
 
 
-def consensus_step(U: Floats, tied: Ties) -> Floats:
+def consensus_step(U: Working, tied: Ties) -> Working:
     """U* = (Σβ_vW̃_v)⁻¹ Σβ_vW̃_vU_v (Eq. 20); (N×K). Every row has a view with weight 1."""
-    return np.asarray((U * tied.pull).sum(axis=0) / tied.norm, np.float64)
+    return np.asarray((U * tied.part).sum(axis=0))
 
 
 def alpha_step(losses: Sequence[float], lam: float) -> list[float]:
@@ -152,26 +171,20 @@ def alpha_step(losses: Sequence[float], lam: float) -> list[float]:
     return [share / total for share in shares]
 
 
-def indicator_terms(U: Floats, pulling: Floats, consensus: Floats, tied: Ties) -> float:
-    """Σ_v β‖W(U − U*)‖² + θ tr(UᵀLU) + ξ‖UᵀU − I‖², with `pulling` = θSU + 2ξU.
+def indicator_terms(now: Indicators, consensus: Working, tied: Ties) -> float:
+    """Σ_v β‖W(U − U*)‖² + θ tr(UᵀLU) + ξ‖UᵀU − I‖².
 
-    The first two terms are ⟨U, still∘U − pulling⟩ + 2ξ‖U‖² − ⟨U*, norm∘U*⟩, because
-    Σβ_vW̃_vU_v = norm∘U* (Eq. 20).
+    The first two terms are ⟨U, held − pulled⟩ + 2ξ‖U‖² − ⟨U*, norm∘U*⟩, because
+    Σβ_vW̃_vU_v = norm∘U* (Eq. 20); the last is ξ(‖UᵀU‖² − 2‖U‖² + K) in every view.
     """
-    own = U * tied.still
-    own -= pulling
-    grams = self_products(U)
-    squared = float(np.einsum("vkk->", grams))
-    grams -= np.eye(U.shape[2])
-    return (
-        float(np.vdot(U, own))
-        + 2 * tied.xi * squared
-        - float(np.vdot(consensus, consensus * tied.norm))
-        + tied.xi * float(np.vdot(grams, grams))
-    )
+    tension = float(np.vdot(now.U, now.held)) - float(np.vdot(now.U, now.pulled))
+    own = now.own.astype(np.float64)
+    squared = float(np.einsum("vkk->", own))
+    agreed = float(np.vdot(consensus, consensus * tied.norm))
+    apart = float(np.vdot(own, own)) - 2 * squared + own.shape[0] * own.shape[1]
+    return float(tension + 2 * tied.xi * squared - agreed + tied.xi * apart)
 
 
-def orthogonality(U: Floats) -> list[float]:
-    """‖UᵀU − I‖ (Frobenius) of every view."""
-    apart = self_products(U) - np.eye(U.shape[2])
-    return [float(np.linalg.norm(view)) for view in apart]
+def orthogonality(own: Working) -> list[float]:
+    """‖UᵀU − I‖ (Frobenius) of every view, from its UᵀU."""
+    return [float(np.linalg.norm(view - np.eye(len(view)))) for view in own]

@@ -81,9 +81,13 @@ def test_the_product_is_that_of_built_rows(case: Gaps, clusters: int) -> None:
     case.close(product(case.view, V), case.fit[:, None] * (case.X @ V.astype(np.float64)))
 
 
-@given(case=gaps())
-def test_the_energy_is_that_of_built_rows(case: Gaps) -> None:
-    case.close(energy(case.view, gram(case.view.rows)), (case.fit[:, None] * case.X**2).sum())
+@given(case=gaps(), shifted=st.booleans())
+def test_the_energy_is_that_of_built_rows(case: Gaps, shifted: bool) -> None:
+    rows = case.view.rows
+    dense: Any = rows.toarray() if isinstance(rows, scipy.sparse.csr_array) else rows
+    origin = (shifted * case.rng.random(dense.shape[1])).astype(dense.dtype)
+    expected = (case.fit[:, None] * case.X**2).sum()
+    case.close(energy(case.view, gram(dense - origin), origin), expected)
 
 
 @given(seed=SEEDS, size=st.integers(1, 20), d=st.integers(1, 8))
@@ -95,7 +99,7 @@ def test_where_nothing_is_missing_imputation_does_nothing(seed: int, size: int, 
     np.testing.assert_array_equal(view.fit, 1.0)
     np.testing.assert_allclose(transposed_product(view, U), X.T @ U, rtol=1e-12)
     np.testing.assert_allclose(product(view, V), X @ V, rtol=1e-12)
-    assert energy(view, gram(X)) == pytest.approx((X**2).sum(), rel=1e-12)
+    assert energy(view, gram(X), np.zeros(d)) == pytest.approx((X**2).sum(), rel=1e-12)
 
 
 def close_states(one: State, other: State, tolerance: float) -> None:

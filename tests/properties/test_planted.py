@@ -26,7 +26,7 @@ def chosen_for(world: Planted, **setting: Any) -> Params:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("setting", [{}, {"decay": 0.8}, {"inner_updates": 1}], ids=str)
+@pytest.mark.parametrize("setting", [{}, {"decay": 0.8}, {"inner_updates": 2}], ids=str)
 def test_what_was_planted_is_found(setting: dict[str, Any], seed: int) -> None:
     world = Planted(seed=seed)
     chosen = chosen_for(world, **setting)

@@ -128,14 +128,18 @@ def first_clusters(chosen: Params, size: int) -> Matrix:
 
 @pytest.mark.parametrize("transform", ["minmax", "unit", "none"])
 @settings(max_examples=6)
-@given(stream=streams(least=10, missing=(0.0, 0.3)), rho=st.sampled_from([1.0, 0.8]))
+@given(
+    stream=streams(least=10, missing=(0.0, 0.3)),
+    rho=st.sampled_from([1.0, 0.8]),
+    inner=st.sampled_from([1, 2]),
+)
 def test_the_default_preset_is_its_explicit_form(
-    transform: Any, stream: Stream, rho: float
+    transform: Any, stream: Stream, rho: float, inner: int
 ) -> None:
     dims = [views.shape[1] for views in stream.chunks[0][0]]
     views = [View(name, d, transform) for name, d in zip(stream.names, dims, strict=True)]
-    chosen = params(views, 3, seed=5, decay=rho)
-    plain = Explicit(dims, 3, decay=rho, transforms=[transform] * 3)
+    chosen = params(views, 3, seed=5, decay=rho, inner_updates=inner)
+    plain = Explicit(dims, 3, decay=rho, transforms=[transform] * 3, inner_updates=inner)
     state = initial_state(chosen)
     module = importlib.import_module("stream_fs.selector.update")
     for t, (matrices, masks) in enumerate(stream.chunks):

@@ -23,7 +23,7 @@ from stream_fs.selector.updates import (
     consensus_step,
     drive,
     indicator_terms,
-    pulled,
+    indicators,
     row_lengths,
     ties,
     u_step,
@@ -82,11 +82,11 @@ class Subproblem:
 
     def next_U(self) -> Array:
         tied, U = self.tied(), self.U[None]
-        a = np.array([self.weight.a])
+        a = np.array([[[self.weight.a]]])
         XV = np.empty_like(U)
         product(self.data, self.V, out=XV[0])
         driving = drive(XV, self.consensus, a, tied)
-        new = u_step(U, driving, pulled(U, tied), a * (self.V.T @ self.V)[None], tied)
+        new = u_step(indicators(U, tied), driving, a * (self.V.T @ self.V), tied)
         return np.asarray(new[0])
 
 
@@ -256,7 +256,7 @@ def test_the_terms_of_the_indicators_are_those_of_the_objective(case: Views) -> 
         laplacian = np.diag(S.sum(axis=1)) - S
         expected += theta * float(np.trace(U.T @ laplacian @ U))
         expected += case.xi * float(((U.T @ U - np.eye(U.shape[1])) ** 2).sum())
-    terms = indicator_terms(case.U, pulled(case.U, case.tied), consensus, case.tied)
+    terms = indicator_terms(indicators(case.U, case.tied), consensus, case.tied)
     scale = float(np.vdot(case.U, case.U * (case.tied.still + 2 * case.xi)))
     assert terms == pytest.approx(expected, rel=1e-9, abs=1e-9 * scale)
 
@@ -311,6 +311,6 @@ def test_an_entry_of_U_that_is_zero_stays_zero() -> None:
     ones = np.ones(2)
     tied = ties([graph], [ones], [ones], [1.0], [1.0], 0.0, 2)
     driving = np.full((1, 2, 2), 1e9)
-    new = u_step(U, driving, pulled(U, tied), np.eye(2)[None], tied)
+    new = u_step(indicators(U, tied), driving, np.eye(2)[None], tied)
     assert np.isfinite(new).all()
     np.testing.assert_array_equal(new[U == 0], 0.0)

@@ -261,6 +261,7 @@ class Explicit:
         min_iterations: int = 10,
         max_iterations: int = 50,
         tolerance: float = 1e-4,
+        inner_updates: int = 1,
     ) -> None:
         self.clusters = clusters
         self.lam, self.beta, self.theta, self.eta, self.xi = lam, beta, theta, eta, xi
@@ -268,6 +269,7 @@ class Explicit:
         self.transforms = list(transforms or ["minmax"] * len(dims))
         self.min_iterations, self.max_iterations = min_iterations, max_iterations
         self.tolerance = tolerance
+        self.inner_updates = inner_updates
         self.alpha: Vector = np.zeros(len(dims))
         self.j = 0.0
         self.total = 0
@@ -416,9 +418,9 @@ class Explicit:
             for v in members:
                 R, Q = self._with_chunk(v, filled[v], weights[v], U[v])
                 a = coefficient(v)
-                for _ in range(2):
+                for _ in range(self.inner_updates):
                     V[v] = update_V(V[v], Q, R, a, self.eta)
-                for _ in range(2):
+                for _ in range(self.inner_updates):
                     U[v] = update_U(
                         U[v], filled[v].T, V[v], consensus, S[v], weights[v], weights[v], a,
                         self.beta, self.theta, self.xi,

@@ -11,13 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stream_fs.selector import consensus
+from stream_fs.selector import graph as graph_module
 from stream_fs.selector.consensus import (
     Evidence,
     Profile,
     assign,
+    clusters_before,
+    clusters_with,
     first_factors,
     indicator,
-    profile_with,
     spectral_start,
 )
 from stream_fs.selector.graph import Graph, neighbour_graph
@@ -46,6 +48,16 @@ def test_the_graph_is_that_of_the_plain_loop(
     np.testing.assert_allclose(graph.degrees, S.sum(axis=1))
     assert not S.diagonal().any()
     assert not S[~present].any()
+
+
+@pytest.mark.parametrize("few", [0, 25])
+def test_neighbours_are_the_same_whichever_way_they_are_found(
+    few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(graph_module, "FEW", few)
+    X = np.random.default_rng(2).random((40, 4))
+    found = neighbour_graph(X @ X.T, np.arange(40), 40, 6).S.toarray()
+    np.testing.assert_allclose(found, plain_graph(X.T, np.ones(40, bool), 6), atol=1e-9)
 
 
 def test_equal_rows_are_joined_with_full_weight() -> None:
@@ -101,10 +113,23 @@ def test_a_graph_without_edges_can_be_clustered() -> None:
     np.testing.assert_allclose(P.sum(axis=1), 1.0)
 
 
-@given(seed=SEEDS, views=st.integers(1, 3), size=st.integers(1, 12), clusters=st.integers(1, 4))
+def seen(rows: Any, at: Any, shift: float) -> Evidence:
+    """Rows as the update hands them over, with the products of what is left of them."""
+    origin = np.full(rows.shape[1], shift)
+    return Evidence(rows, at, rows.sum(axis=0), origin, (rows - origin) @ (rows - origin).T)
+
+
+@given(
+    seed=SEEDS,
+    views=st.integers(1, 3),
+    size=st.integers(1, 12),
+    clusters=st.integers(1, 4),
+    shift=st.sampled_from([0.0, 0.5]),
+)
 def test_rows_are_assigned_as_the_plain_loop_does(
-    seed: int, views: int, size: int, clusters: int
+    seed: int, views: int, size: int, clusters: int, shift: float
 ) -> None:
+    """To stored clusters, and to those with the chunk's rows, which take no product with them."""
     rng = np.random.default_rng(seed)
     X = [rng.random((size, 5)) for _ in range(views)]
     present = [rng.random(size) > 0.4 for _ in range(views)]
@@ -114,26 +139,45 @@ def test_rows_are_assigned_as_the_plain_loop_does(
         )
         for _ in range(views)
     ]
-    profiles = [Profile(s.C, s.Z, s.m, s.n) for s in sums]
     evidence = [
-        Evidence(x[mask], np.flatnonzero(mask), (x[mask] ** 2).sum(axis=1), x[mask].sum(axis=0))
-        for x, mask in zip(X, present, strict=True)
+        seen(x[mask], np.flatnonzero(mask), shift) for x, mask in zip(X, present, strict=True)
     ]
-    P = assign(size, evidence, profiles, clusters)
+    before = [
+        clusters_before(view, Profile(s.C, s.Z, s.m, s.n))
+        for view, s in zip(evidence, sums, strict=True)
+    ]
+    P = assign(size, evidence, before, clusters)
     np.testing.assert_allclose(P, explicit.assign(X, present, sums), rtol=1e-6)
     np.testing.assert_allclose(P.sum(axis=1), 1.0)
-    more = profile_with(profiles[0], evidence[0], P)
-    added = explicit.weighted_sums(X[0], present[0], P)
-    np.testing.assert_allclose(more.Z, sums[0].Z + added.Z)
-    np.testing.assert_allclose(more.C, sums[0].C + added.C)
-    np.testing.assert_allclose(more.sum, sums[0].m + added.m)
-    assert more.n == sums[0].n + added.n
+    more = [clusters_with(known, view, P) for known, view in zip(before, evidence, strict=True)]
+    together = []
+    for x, mask, old in zip(X, present, sums, strict=True):
+        new = explicit.weighted_sums(x, mask, P)
+        together.append(explicit.Sums(old.Z + new.Z, old.C + new.C, old.m + new.m, old.n + new.n))
+    again = assign(size, evidence, more, clusters)
+    np.testing.assert_allclose(again, explicit.assign(X, present, together), rtol=1e-6)
+
+
+def test_single_precision_tells_clusters_apart_that_lie_far_from_zero() -> None:
+    """Rows of unit length that differ by a thousandth: what they share is not to drown it."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(3, size=60)
+    rows = 100 + 0.1 * (rng.random((3, 40))[labels] + 0.3 * rng.random((60, 40)))
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    rows = rows.astype(np.float32)
+    P = np.eye(3)[labels]
+    stored = Profile(P.sum(axis=0), rows.T.astype(np.float64) @ P, rows.sum(axis=0), 60.0)
+    origin = rows.mean(axis=0)
+    view = Evidence(rows, np.arange(60), stored.sum, origin, (rows - origin) @ (rows - origin).T)
+    known = clusters_before(view, stored)
+    for clusters in (known, clusters_with(known, view, P)):
+        assert assign(60, [view], [clusters], 3).argmax(axis=1).tolist() == labels.tolist()
 
 
 def test_a_view_without_a_profile_says_nothing() -> None:
     rows = np.random.default_rng(0).random((4, 2))
-    view = Evidence(rows, np.arange(4), (rows**2).sum(axis=1), rows.sum(axis=0))
-    empty = Profile(np.zeros(3), np.zeros((2, 3)), np.zeros(2), 0.0)
+    view = seen(rows, np.arange(4), 0.0)
+    empty = clusters_before(view, Profile(np.zeros(3), np.zeros((2, 3)), np.zeros(2), 0.0))
     np.testing.assert_allclose(assign(4, [view], [empty], 3), 1 / 3)
 
 

@@ -129,7 +129,7 @@ def test_presets_are_those_of_the_specification() -> None:
     )
     assert (default.lam, default.beta, default.theta, default.eta) == (3.0, 1.0, 0.1, 0.01)
     assert (default.xi, default.neighbours, default.sketch) == (10.0, 5, 64)
-    assert (default.first_chunk_rows, default.reassignments, default.inner_updates) == (80, 3, 2)
+    assert (default.first_chunk_rows, default.reassignments, default.inner_updates) == (80, 3, 1)
     assert (default.start, default.loss, default.absent_view) == ("consensus", "exact", "skip")
     assert (default.score, default.budget, default.decay) == ("relevance", "sqrt", 1.0)
     assert (default.min_iterations, default.max_iterations, default.tolerance) == (10, 50, 1e-4)
@@ -200,7 +200,7 @@ def test_a_large_eta_of_one_view_empties_its_factors_alone() -> None:
         {"xi": 1e3},
         {"neighbours": 2},
         {"min_iterations": 12, "max_iterations": 12},
-        {"inner_updates": 1},
+        {"inner_updates": 2},
         {"start": "random"},
         {"reassignments": 0},
         {"energy_scaling": False},
