@@ -51,6 +51,13 @@ def column_square_sums(rows: Rows) -> Floats:
     return np.asarray(np.einsum("ij,ij->j", rows, rows, dtype=np.float64), np.float64)
 
 
+def row_square_sums(rows: Rows) -> Floats:
+    """‖x_i‖² of every row, (n,)."""
+    if isinstance(rows, scipy.sparse.csr_array):
+        return np.asarray(rows.multiply(rows).sum(axis=1), np.float64).ravel()
+    return np.asarray(np.einsum("ij,ij->i", rows, rows), np.float64)
+
+
 def cross(rows: Rows, other: Working) -> Working:
     """XᵀB, (d × columns of B), in the precision of the rows; each column lies together."""
     other = other.astype(rows.dtype, copy=False)

@@ -12,7 +12,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stream_fs.selector.arrays import Floats, Indices, Mask, Rows, Working, cross, times
+from stream_fs.selector.arrays import (
+    Floats,
+    Indices,
+    Mask,
+    Rows,
+    Working,
+    cross,
+    row_square_sums,
+    times,
+)
 from stream_fs.selector.params import Weights
 
 
@@ -117,17 +126,17 @@ def energy(view: Imputed, gram: Working, origin: Working) -> float:
     `gram` (n×n) has the products of y = x − o, o the `origin`:
     ⟨x_p, x_i⟩ = ⟨y_p, y_i⟩ + b_p + b_i + ‖o‖² with b = ⟨y, o⟩ = ⟨x, o⟩ − ‖o‖².
     """
-    carried, o = view.carried.astype(np.float64), origin.astype(np.float64)
-    b = times(view.rows, origin) - o @ o
-    squares = np.diagonal(gram) + 2 * b + o @ o
+    squares = row_square_sums(view.rows)
     total = float(squares.sum())
     if not np.any(view.c):
         return total
+    carried, o = view.carried.astype(np.float64), origin.astype(np.float64)
+    b = times(view.rows, origin) - o @ o
     # ‖S₀ + x_1 + … + x_p‖², step by step: each new row adds its square and twice its products.
     earlier = np.tril(gram, -1).sum(axis=1, dtype=np.float64)
     earlier += np.arange(len(b)) * (b + o @ o) + np.cumsum(b) - b
     steps = squares + 2 * (earlier + times(view.rows, view.carried))
-    norms = np.concatenate([[0.0], np.cumsum(steps)]) + carried @ carried
+    norms = np.maximum(np.concatenate([[0.0], np.cumsum(steps)]) + carried @ carried, 0.0)
     # c_j/n_j = c_j²/fit_j; where n_j has decayed to almost nothing, fit_j is zero before c_j is.
     fit = view.fit[view.gaps]
     roots = np.sqrt(np.where(fit > 0, fit, 1.0))

@@ -89,7 +89,7 @@ def ties(
         fit=repeated(fits),
         pull=repeated(pull),
         still=repeated(pull + smooth),
-        part=repeated(pull / norm),
+        part=repeated(pull / np.where(norm > 0, norm, 1.0)),
         norm=repeated(norm),
         springs=scipy.sparse.csr_array(springs, dtype=precision),
     )

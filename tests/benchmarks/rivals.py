@@ -21,11 +21,12 @@ ASSIGNMENTS = 4
 
 
 def kernels(matrices: Sequence[Matrix], clusters: int, sketch: int, iterations: int) -> Run:
-    """The products with the rows that no update can do without, one matrix (n × d) per view.
+    """The products with the rows that the rules of an update name, one matrix (n × d) per view.
 
     Per view: 2·iterations + 1 of XᵀU and XV in turn, the Gram matrix, the sketch, the assignments
     and the moments Z. Each is written in the form that BLAS does fastest: the narrow factor with
-    its long side contiguous.
+    its long side contiguous. The update gets the products of all reassignments from the Gram
+    matrix, so that it does six narrow ones less than are counted here.
     """
     rng = np.random.default_rng(0)
 

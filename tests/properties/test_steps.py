@@ -170,7 +170,7 @@ def test_the_V_step_leads_to_a_stationary_point(problem: Subproblem) -> None:
         V = v_step(V, row_lengths(V), Q, R, a, problem.eta)
     up, down = 2 * a * V @ R + problem.eta * V / (row_lengths(V) + EPSILON)[:, None], 2 * a * Q
     left = np.minimum(V / V.max(initial=1e-9), abs(up - down) / (up + down + 1e-300))
-    assert left.max() < 0.01
+    assert left.max() < 0.02
 
 
 @pytest.mark.parametrize("xi", [False, True])
