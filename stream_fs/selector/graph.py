@@ -11,9 +11,6 @@ import scipy.sparse
 
 from stream_fs.selector.arrays import Floats, Indices, Working
 
-FEW = 25
-"""Up to so many neighbours, to search for one after the other is faster than to partition."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Graph:
@@ -34,34 +31,22 @@ def neighbour_graph(gram: Working, at: Indices, size: int, neighbours: int) -> G
     k = min(neighbours, n - 1)
     if k < 1:
         return Graph(scipy.sparse.csr_array((size, size)), np.zeros(size))
-    squares = np.diagonal(gram)
+    squares = np.diagonal(gram).astype(np.float64)
     distances = np.add.outer(squares, squares)
     distances -= 2 * gram
     np.maximum(distances, 0.0, out=distances)
-    one, other = np.repeat(np.arange(n), k), _nearest(distances, k).ravel()
-    width = float(distances[one, other].mean(dtype=np.float64))
+    np.fill_diagonal(distances, np.inf)
+    nearest = np.argpartition(distances, k - 1, axis=1)[:, :k]
+    one, other = np.repeat(np.arange(n), k), nearest.ravel()
+    width = float(distances[one, other].mean())
     # Each edge once, from the lower row to the higher; then in both directions.
     low, high = np.divmod(np.unique(np.minimum(one, other) * n + np.maximum(one, other)), n)
-    length = distances[low, high].astype(np.float64)
+    length = distances[low, high]
     heat = np.exp(length / -width) if width > 0 else np.ones_like(length)
     rows, columns = at[np.concatenate([low, high])], at[np.concatenate([high, low])]
     heat = np.tile(heat, 2)
     S = scipy.sparse.csr_array((heat, (rows, columns)), shape=(size, size))
     return Graph(S, np.asarray(np.bincount(rows, heat, minlength=size), np.float64))
-
-
-def _nearest(distances: Working, k: int) -> Indices:
-    """Columns of the k smallest in each row, apart from the row's own; (n×k)."""
-    left = distances.copy()
-    np.fill_diagonal(left, np.inf)
-    if k > FEW:
-        return np.argpartition(left, k - 1, axis=1)[:, :k]
-    rows = np.arange(len(left))
-    nearest = np.empty((len(left), k), np.intp)
-    for rank in range(k):
-        nearest[:, rank] = left.argmin(axis=1)
-        left[rows, nearest[:, rank]] = np.inf
-    return nearest
 
 
 def block_diagonal(blocks: Sequence[scipy.sparse.csr_array[Any]]) -> scipy.sparse.csr_array[Any]:

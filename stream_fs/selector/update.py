@@ -159,8 +159,8 @@ def _part(state: State, view: View, before: ViewState, given: ViewRows) -> _Part
     span, rows = _scale(view, before, given.rows)
     data = impute(rows, given.present, before.sum, before.n, state.j, params.weights)
     total = column_sums(rows)
-    origin = _centre(rows, total, before)
-    products = gram(rows if isinstance(rows, scipy.sparse.csr_array) else rows - origin)
+    origin = _origin(view, rows, total, before)
+    products = gram(rows - origin if origin.any() else rows)
     problem = Problem(
         data=data,
         energy=energy(data, products, origin),
@@ -175,12 +175,13 @@ def _part(state: State, view: View, before: ViewState, given: ViewRows) -> _Part
     return _Part(view, before, span, graph, problem, evidence)
 
 
-def _centre(rows: Rows, total: Floats, before: ViewState) -> Working:
-    """A point near the rows, (d,): distances and cosines are those of what is left, unrounded.
+def _origin(view: View, rows: Rows, total: Floats, before: ViewState) -> Working:
+    """A point near the rows, (d,), so that rounding does not drown what tells them apart.
 
-    The mean so far, or at first that of these rows; for CSR, which is to stay sparse, zero.
+    The mean so far, or at first that of these rows. Zero after min-max, which leaves nothing that
+    all rows share, and for CSR, which is to stay sparse.
     """
-    if isinstance(rows, scipy.sparse.csr_array):
+    if view.transform == "minmax" or isinstance(rows, scipy.sparse.csr_array):
         return np.zeros(rows.shape[1], rows.dtype)
     mean = before.sum / before.n if before.seen else total / max(len(rows), 1)
     return np.asarray(mean, rows.dtype)

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stream_fs.selector import consensus
-from stream_fs.selector import graph as graph_module
 from stream_fs.selector.consensus import (
     Evidence,
     Profile,
@@ -48,16 +47,6 @@ def test_the_graph_is_that_of_the_plain_loop(
     np.testing.assert_allclose(graph.degrees, S.sum(axis=1))
     assert not S.diagonal().any()
     assert not S[~present].any()
-
-
-@pytest.mark.parametrize("few", [0, 25])
-def test_neighbours_are_the_same_whichever_way_they_are_found(
-    few: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(graph_module, "FEW", few)
-    X = np.random.default_rng(2).random((40, 4))
-    found = neighbour_graph(X @ X.T, np.arange(40), 40, 6).S.toarray()
-    np.testing.assert_allclose(found, plain_graph(X.T, np.ones(40, bool), 6), atol=1e-9)
 
 
 def test_equal_rows_are_joined_with_full_weight() -> None:
