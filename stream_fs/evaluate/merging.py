@@ -10,7 +10,7 @@ Compared are, always with the redundancy order of the merged sketch:
     averaged  the models' relevances averaged, weighted by their rows: needs no common clusters
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -26,8 +26,10 @@ from stream_fs.selector import Params, State, View, initial_state, params, read_
 from stream_fs.selector.merge import merge
 from stream_fs.selector.model import counts, view_orders, view_scores
 
+WAYS = ("merged", "matched", "averaged")
 Cut = Literal["even", "keyed"]
 Rows = NDArray[np.intp]
+Scores = Mapping[str, NDArray[np.float64]]
 SCALES: Mapping[str, bool] = {"raw": False, "scaled": True}
 CONCENTRATION = 0.5
 """Of the Dirichlet distribution by which a class is spread over keyed partitions."""
@@ -56,7 +58,7 @@ class MergingSettings:
     least_rows: int = 40
     cut: Cut = "even"
     share: float = 0.2
-    methods: tuple[str, ...] = ("merged", "matched", "averaged")
+    methods: tuple[str, ...] = WAYS
 
 
 @dataclass(frozen=True)
@@ -105,10 +107,12 @@ def measure_merging(stream: Stream, settings: MergingSettings) -> Iterator[Mergi
 def selections(models: Sequence[State], settings: MergingSettings) -> dict[str, list[Mask]]:
     """The features that every way of merging selects."""
     merged = merge(models)
-    scores = {"merged": lambda: view_scores(merged)}
-    scores["matched"] = lambda: view_scores(matched(models))
-    scores["averaged"] = lambda: averaged(models)
-    return {method: choose(merged, scores[method](), settings.share) for method in settings.methods}
+    ways: Mapping[str, Callable[[], Scores]] = {
+        "merged": lambda: view_scores(merged),
+        "matched": lambda: view_scores(matched(models)),
+        "averaged": lambda: averaged(models),
+    }
+    return {way: choose(merged, ways[way](), settings.share) for way in settings.methods}
 
 
 def cut(stream: Stream, partitions: int, settings: MergingSettings) -> list[Rows]:
@@ -144,7 +148,7 @@ def _params(stream: Stream) -> Params:
     return params(views, stream.clusters, seed=stream.seed)
 
 
-def choose(model: State, scores: Mapping[str, NDArray[np.float64]], share: float) -> list[Mask]:
+def choose(model: State, scores: Scores, share: float) -> list[Mask]:
     """Masks of the first features by these scores and the model's redundancy."""
     wanted = counts(model, share)
     masks = []

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from stream_fs.selector import State
+from stream_fs.selector.common_space import in_common_space
 from stream_fs.selector.merge import combine
 from stream_fs.selector.model import view_scores
 
@@ -29,7 +30,7 @@ def matched(models: Sequence[State]) -> State:
 
     The largest model comes first; then all are matched to the merged means until none changes.
     """
-    models = sorted(models, key=lambda model: -model.total)
+    models = in_common_space(sorted(models, key=lambda model: -model.total))
     orders = [np.arange(models[0].params.clusters)]
     for model in models[1:]:
         orders.append(_match(combine(models[: len(orders)], orders), model))

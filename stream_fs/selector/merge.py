@@ -1,6 +1,6 @@
 """One model from several over different data: `merge(states) -> State`, pure.
 
-group the clusters ─ put each model's sums into the groups ─ add ─ (row norms) refit V
+bring to one space ─ group the clusters ─ add each model's sums by group ─ (row norms) refit V
 
 A merged model is read like any other: `rank(merge(states))`.
 """
@@ -14,16 +14,17 @@ import numpy as np
 
 from stream_fs.errors import IncompatibleState
 from stream_fs.selector.arrays import Floats, Indices
+from stream_fs.selector.common_space import in_common_space, joint_range
 from stream_fs.selector.grouping import group_clusters
 from stream_fs.selector.refit import refit
-from stream_fs.selector.state import Moments, Range, Sketch, State, ViewState
+from stream_fs.selector.state import Moments, Sketch, State, ViewState
 
 
 def merge(states: Sequence[State]) -> State:
     """The sums of several models, their clusters brought together first.
 
     Exact where the models share their space (`unit`, `none`, or a range that is the same);
-    approximate where each has its own running range. Ranges merge by min and max; the view weights
+    approximate where each has its own running range, which is widened to that of all. View weights
     are means weighted by the data behind them, and so is V, except for the row-norm score, which
     is V itself: there V is fitted to the merged sums, unless the space has a running range. The
     order of the models changes nothing but rounding, the numbers of the clusters and the origin,
@@ -33,6 +34,7 @@ def merge(states: Sequence[State]) -> State:
     models = [state for state in states if state.chunk > 0]
     if len(models) < 2:
         return replace(models[0] if models else states[0], origin=states[0].origin)
+    models = in_common_space(models)
     return replace(combine(models, group_clusters(models)), origin=states[0].origin)
 
 
@@ -40,7 +42,7 @@ def combine(models: Sequence[State], groups: Sequence[Indices]) -> State:
     """The sums of models of which it is known which clusters belong together.
 
     `groups[p][k]` is the merged cluster, 0 … K − 1, of cluster k of model p. Every model has seen
-    data.
+    data, and the spaces are taken as they are.
     """
     params = models[0].params
     merged = State(
@@ -90,7 +92,7 @@ def _merge_views(views: Sequence[ViewState], groups: Sequence[Indices]) -> ViewS
         Q=_total([view.Q @ into for view, into in seen]),
         V=_merge_factors(seen),
         loss=sum(view.loss for view, _ in seen),
-        range=_merge_ranges(ranges) if ranges else None,
+        range=joint_range(ranges) if ranges else None,
         moments=_merge_moments(moments) if moments else None,
         sketch=_merge_sketches(sketches) if sketches else None,
     )
@@ -106,13 +108,6 @@ def _merge_factors(seen: Sequence[tuple[ViewState, Floats]]) -> Floats:
     ]
     return _total(
         [(view.V * share) @ into for share, (view, into) in zip(weights, seen, strict=True)]
-    )
-
-
-def _merge_ranges(ranges: Sequence[Range]) -> Range:
-    return Range(
-        lo=np.min([part.lo for part in ranges], axis=0),
-        hi=np.max([part.hi for part in ranges], axis=0),
     )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from stream_fs.evaluate.data import DataSet, IncompleteViews, load_set
 from stream_fs.evaluate.long_stream import long_stream
-from stream_fs.evaluate.merging import MergingRow, MergingSettings, Stream, measure_merging
+from stream_fs.evaluate.merging import WAYS, MergingRow, MergingSettings, Stream, measure_merging
 from stream_fs.evaluate.merging_figures import plot, table
 from stream_fs.evaluate.removal import remove_views
 
@@ -20,12 +20,17 @@ def main() -> None:
     options = parse()
     known = read(options.rows) if options.rows else []
     done = {(row.name, row.cut, row.seed) for row in known}
-    for seed in range(options.removals):
+    for seed in range(options.first, options.first + options.removals):
         for dataset in sets(options, seed):
             for cut in options.cuts:
                 if (dataset.name, cut, seed) in done:
                     continue
-                settings = MergingSettings(tuple(options.partitions), options.least_rows, cut)
+                settings = MergingSettings(
+                    partitions=tuple(options.partitions),
+                    least_rows=options.least_rows,
+                    cut=cut,
+                    methods=tuple(options.methods),
+                )
                 rows = list(measure_merging(incomplete(dataset, seed, options.missing), settings))
                 known += rows
                 if options.rows:
@@ -42,11 +47,13 @@ def parse() -> argparse.Namespace:
     add = parser.add_argument
     add("--data", type=Path, help="directory with .npz sets; without it only the synthetic stream")
     add("--sets", nargs="*", default=["UCIDigits", "Caltech101-7", "USPS"])
-    add("--synthetic", type=int, default=12_800, help="rows of the synthetic stream; 0: without")
+    add("--synthetic", type=int, default=10_240, help="rows of the synthetic stream; 0: without")
     add("--removals", type=int, default=5, help="repetitions with other views removed")
+    add("--first", type=int, default=0, help="number of the first repetition")
     add("--missing", type=float, default=0.5, help="share of every view's instances removed")
     add("--partitions", nargs="+", type=int, default=[1, 2, 4, 8, 16, 32])
     add("--least-rows", type=int, default=40, help="rows per cluster that a partition must have")
+    add("--methods", nargs="+", choices=WAYS, default=list(WAYS))
     add("--cuts", nargs="+", choices=["even", "keyed"], default=["even"])
     add("--rows", type=Path, help="JSON-lines file: rows in it are kept, new ones added")
     add("--plot", type=Path, help="where to write the plot")

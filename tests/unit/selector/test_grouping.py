@@ -47,7 +47,7 @@ def between(masses: Matrix, means: Matrix, members: list[list[int]]) -> float:
         mass = masses[group].sum()
         centre = masses[group] @ means[group] / mass
         total += float(mass * ((centre - overall) ** 2).sum())
-    return total / masses.sum()
+    return total / float(masses.sum())
 
 
 def joined_naively(
