@@ -2,8 +2,9 @@
 
 A row is x̃ = s/‖s‖ with s = (x − lo)/(hi − lo). In a wider range s becomes a∘s + b, so that sums
 of x̃ become sums of (a∘x̃ + b/‖s‖), divided by the new length. Lengths differ from row to row and
-are not kept: one typical length per model stands for them. Where models have the same range nothing
-changes; where they differ much, because each has seen other clusters, merging is far better for it.
+are not kept: one typical length stands for them, that by which the models' means agree best. Where
+models have the same range nothing changes; where they differ much, because each has seen other
+clusters, merging is far better for it.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ import numpy as np
 from stream_fs.selector.arrays import Floats
 from stream_fs.selector.state import Range, Sketch, State, ViewState
 
-TYPICAL = 0.3
-"""Where in its range the middle feature is taken to lie on average: gives a typical ‖s‖."""
+PLACES = (0.1, 0.6)
+"""Where in its range, from 0 to 1, the mean of a middle feature may lie."""
 
 
 def in_common_space(models: Sequence[State]) -> list[State]:
@@ -28,15 +29,10 @@ def in_common_space(models: Sequence[State]) -> list[State]:
     """
     views: list[dict[str, ViewState]] = [dict(model.views) for model in models]
     for name in models[0].views:
-        ranges = [
-            view.range
-            for model in models
-            if (view := model.views[name]).seen and view.range is not None
-        ]
-        if len(ranges) > 1:
-            widest = joint_range(ranges)
-            for own in views:
-                own[name] = _moved(own[name], widest)
+        ranged = [own for own in views if own[name].seen and own[name].range is not None]
+        if len(ranged) > 1:
+            for own, moved in zip(ranged, _together([o[name] for o in ranged]), strict=True):
+                own[name] = moved
     return [replace(model, views=own) for model, own in zip(models, views, strict=True)]
 
 
@@ -48,15 +44,46 @@ def joint_range(ranges: Sequence[Range]) -> Range:
     )
 
 
-def _moved(view: ViewState, to: Range) -> ViewState:
-    """One view's sums in another range, which contains its own."""
-    if not view.seen or view.range is None:
-        return view
+def _together(views: Sequence[ViewState]) -> list[ViewState]:
+    """Several models' sums of one view, in the range of all of them."""
+    ranges = [view.range for view in views if view.range is not None]
+    to = joint_range(ranges)
     # Halves: the whole width could overflow.
     width = to.hi / 2 - to.lo / 2
     width = np.where(width > 0, width, 1.0)
-    slope = (view.range.hi / 2 - view.range.lo / 2) / width
-    shift = (view.range.lo / 2 - to.lo / 2) / width * _inverse_length(view)
+    slopes = np.array([(own.hi / 2 - own.lo / 2) / width for own in ranges])
+    shifts = np.array([(own.lo / 2 - to.lo / 2) / width for own in ranges])
+    shifts *= _inverse_length(views, slopes, shifts)
+    return [
+        _moved(view, to, slope, shift)
+        for view, slope, shift in zip(views, slopes, shifts, strict=True)
+    ]
+
+
+def _inverse_length(views: Sequence[ViewState], slopes: Floats, shifts: Floats) -> float:
+    """A typical 1/‖s‖: with it a∘μ + b/‖s‖ differs least between the models, by least squares.
+
+    Where models differ because their data do, this finds too little: so it is kept where a middle
+    feature, whose mean is μ = (mean of s)/‖s‖, would have a plausible place in its range.
+    """
+    weights = np.array([view.n for view in views])
+    weights /= weights.sum()
+    means = np.array([view.sum / view.n for view in views])
+    positive = means[means > 0]
+    if not positive.size:
+        return 0.0
+    middle = float(np.median(positive))
+    least, most = middle / PLACES[1], middle / PLACES[0]
+    means *= slopes
+    means -= weights @ means
+    apart = shifts - weights @ shifts
+    spread = float(weights @ (apart**2).sum(axis=1))
+    best = -float(weights @ (apart * means).sum(axis=1)) / spread if spread > 0 else 0.0
+    return min(max(best, least), most)
+
+
+def _moved(view: ViewState, to: Range, slope: Floats, shift: Floats) -> ViewState:
+    """One model's sums, its rows x̃ replaced by slope∘x̃ + shift and brought to their old length."""
     if not shift.any() and (slope[view.sum > 0] == 1).all():
         return replace(view, range=to)
     moments, sketch = view.moments, view.sketch
@@ -77,12 +104,6 @@ def _moved(view: ViewState, to: Range) -> ViewState:
         moments=moments,
         sketch=sketch,
     )
-
-
-def _inverse_length(view: ViewState) -> float:
-    """A typical 1/‖s‖: features have the mean share TYPICAL before, μ after the rows are scaled."""
-    means = view.sum[view.sum > 0] / view.n
-    return float(np.median(means)) / TYPICAL if means.size else 0.0
 
 
 def _indicator_masses(view: ViewState) -> Floats:

@@ -61,6 +61,35 @@ def test_a_merged_model_goes_on() -> None:
     assert np.isfinite(list(report.loss.values())).all()
 
 
+def test_sums_go_to_the_groups_of_their_clusters() -> None:
+    """Clusters 0 and 2 of the first model share a group; the second has none in group 2."""
+    rng = np.random.default_rng(3)
+    chosen = params([View("v", 4, "none")], 3)
+    chunks = [read_chunk(chosen.views, {"v": rng.random((30, 4))}) for _ in range(2)]
+    parts = [update(initial_state(chosen), chunk)[0] for chunk in chunks]
+    groups = [np.array([1, 2, 1]), np.array([0, 1, 0])]
+    found = combine(parts, groups).views["v"]
+    assert found.moments is not None
+    R, Q, C, C2, Z = np.zeros((3, 3)), np.zeros((4, 3)), np.zeros(3), np.zeros(3), np.zeros((4, 3))
+    weighted, mass = np.zeros((4, 3)), np.zeros(3)
+    for part, group in zip(parts, groups, strict=True):
+        view = part.views["v"]
+        assert view.moments is not None
+        for k, g in enumerate(group):
+            Q[:, g] += view.Q[:, k]
+            C[g] += view.moments.C[k]
+            C2[g] += view.moments.C2[k]
+            Z[:, g] += view.moments.Z[:, k]
+            weighted[:, g] += view.R[k, k] * view.V[:, k]
+            mass[g] += view.R[k, k]
+            for m, h in enumerate(group):
+                R[g, h] += view.R[k, m]
+    for name, expected in {"R": R, "Q": Q, "V": weighted / mass}.items():
+        np.testing.assert_allclose(getattr(found, name), expected, err_msg=name)
+    for name, expected in {"C": C, "C2": C2, "Z": Z}.items():
+        np.testing.assert_allclose(getattr(found.moments, name), expected, err_msg=name)
+
+
 def test_signs_of_different_origins_are_independent() -> None:
     """So that sketches of partitions add up like those of one stream."""
     one, other = model("east", a=rows(3)), model("west", a=rows(3))
