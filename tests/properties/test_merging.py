@@ -184,14 +184,14 @@ def test_parts_of_one_cluster_each_make_the_clusters_of_the_stream() -> None:
 def test_ranges_that_differ_by_chance_do_not_part_the_models() -> None:
     """Many features with long tails: each part's smallest and largest values are its own."""
     rng = np.random.default_rng(4)
-    K, d, parts = 4, 60, 6
+    K, d, parts = 4, 120, 6
     centres = np.zeros((K, d))
-    centres[:, :12] = 1.5 * rng.normal(size=(K, 12))
-    chosen = params([View("v", d)], K, max_iterations=20)
+    centres[:, :16] = 0.8 * rng.normal(size=(K, 16))
+    chosen = params([View("v", d)], K, max_iterations=10)
     models = []
     for part in range(parts):
         matrix = centres[rng.integers(K, size=200)] + rng.normal(size=(200, d))
         chunk = read_chunk(chosen.views, {"v": matrix})
         models.append(fitted(chosen, f"part {part}", [chunk]))
-    noise = np.arange(d) >= 12
+    noise = np.arange(d) >= 16
     assert area_under_curve(view_scores(merge(models))["v"], noise) > 0.95
