@@ -9,6 +9,7 @@ cluster what is left, and compare the clusters with the known classes.
     graphs     nearest-neighbour graphs of the present rows
     judges     cluster incomplete views (gimc: the longer of the two)
     metrics    clusters against classes
+    merging    a stream in partitions: their merged models against one model
     learn      the only module that imports scikit-learn (extra ``evaluate``)
 
 Nothing in the service imports this package.

@@ -6,11 +6,12 @@ view, K clusters. `MultiViewSelector` is the comfortable form; underneath, `upda
 function from state and chunk to state and report:
 
     params ─ initial_state ─┐
-    read_chunk ─────────────┴─ update ─ rank
+    read_chunk ─────────────┴─ update ─ (merge) ─ rank
 """
 
 from stream_fs.selector.chunk import Chunk, read_chunk
 from stream_fs.selector.estimator import MultiViewSelector
+from stream_fs.selector.merge import merge
 from stream_fs.selector.model import rank
 from stream_fs.selector.params import Params, View, params
 from stream_fs.selector.ranking import Ranking, ViewRanking
@@ -27,6 +28,7 @@ __all__ = [
     "View",
     "ViewRanking",
     "initial_state",
+    "merge",
     "params",
     "rank",
     "read_chunk",

@@ -1,0 +1,60 @@
+"""V of a merged model, where V is the score: fitted anew to the merged R and Q.
+
+The mean of several models' V is not the V of their data: each was fitted to its own sums. Given R
+and Q, what is left of the objective is convex in V, so its minimum does not depend on the models
+that V came from.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from stream_fs.selector.arrays import Floats
+from stream_fs.selector.params import Params
+from stream_fs.selector.state import State, ViewState
+from stream_fs.selector.updates import row_lengths, v_step
+
+SETTLED = 1e-7
+"""Largest change of V in one step, relative to V, at which it counts as converged."""
+MOST_STEPS = 1000
+"""Steps after which V is taken as it is: near the minimum the steps become very small."""
+LEAST_WEIGHT = 1e-150
+"""Floor of the first term's weight, by which V's penalty is divided."""
+
+
+def refit(state: State) -> State:
+    """The model with V fitted to its R and Q, in every view whose space has no running range."""
+    views = dict(state.views)
+    for view, share in zip(state.params.views, state.alpha, strict=True):
+        before = state.views[view.name]
+        if before.seen and before.range is None and before.V.any():
+            weight = _first_term_weight(before, float(share), state.j, state.params)
+            eta = state.params.of_view("eta", view.name)
+            views[view.name] = replace(before, V=fitted(before, weight, eta))
+    return replace(state, views=views)
+
+
+def fitted(view: ViewState, weight: float, eta: float) -> Floats:
+    """The V that minimises weight·(⟨VᵀV, R⟩ − 2⟨V, Q⟩) + η‖V‖_{2,1}; (d×K)."""
+    # An entry of exactly zero would stay there, whatever the merged sums say.
+    V = np.asfortranarray(view.V + 1e-6 * view.V.mean())
+    Q = np.asfortranarray(view.Q)
+    for _ in range(MOST_STEPS):
+        after = v_step(V, row_lengths(V), Q, view.R, weight, eta)
+        change = float(np.abs(after - V).max())
+        V = np.asfortranarray(after)
+        if change <= SETTLED * float(V.max()):
+            break
+    return np.ascontiguousarray(V, np.float64)
+
+
+def _first_term_weight(view: ViewState, share: float, j: float, params: Params) -> float:
+    """α^λ, or (views·α)^λ·j/s, as in the iterations of a chunk."""
+    weight = 1.0
+    if params.view_weights == "learned":
+        weight = (share * len(params.views) if params.energy_scaling else share) ** params.lam
+    if params.energy_scaling and view.energy > LEAST_WEIGHT:
+        weight *= j / view.energy
+    return max(weight, LEAST_WEIGHT)
