@@ -17,12 +17,13 @@ def free_ports(count: int) -> list[int]:
     for port in random.SystemRandom().sample(_CANDIDATES, len(_CANDIDATES)):
         if len(found) == count:
             break
-        if _is_free(port):
+        if is_free(port):
             found.append(port)
     return found
 
 
-def _is_free(port: int) -> bool:
+def is_free(port: int) -> bool:
+    """Whether nothing listens on the port now."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -18,7 +18,7 @@ from rich.console import Console
 from stream_fs.broker import BrokerUnavailable, running_broker
 from stream_fs.broker.external import ExternalBroker
 from stream_fs.broker.guarded import guarded_directory
-from stream_fs.broker.ports import free_ports
+from stream_fs.broker.ports import free_ports, is_free
 from stream_fs.demo.commands import Background, Commands, DemoFailed
 from stream_fs.demo.following import PATIENCE, Seen, follow
 from stream_fs.demo.screen import Screen
@@ -32,6 +32,8 @@ RATE: Final = 400
 """Records in a second at first, slow enough to look at."""
 BURST: Final = 1
 """How often the stream comes again afterwards, as fast as it can."""
+_PORT: Final = 9108
+"""Of the service, unless somebody else listens there; as by default."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,8 @@ def play(console: Console, *, keep: bool) -> None:
 
 
 def _stage(console: Console, directory: Path, bootstrap: str, name: str) -> Stage:
-    stream = prepare(directory, name, bootstrap, free_ports(1)[0])
+    port = _PORT if is_free(_PORT) else free_ports(1)[0]
+    stream = prepare(directory, name, bootstrap, port)
     stage = Stage(console, Commands(console, directory), stream)
     stage.say(described(stream))
     return stage

@@ -20,6 +20,8 @@ PASSES: Final = 5
 """How often the images are streamed, each time in another order and with other views missing."""
 MISSING: Final = 0.5
 NAME: Final = "digits"
+SHARE: Final = 0.3
+"""Of all features: what is published, and chosen."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,9 @@ def _configuration(views: Iterable[DigitsView], name: str, bootstrap: str, port:
         "",
         "[chunk]",
         f"records = {CHUNK}",
+        "",
+        "[output]",
+        f"top = {SHARE}",
         "",
         "[kafka]",
         f"bootstrap = {json.dumps(bootstrap)}",

@@ -8,22 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 
 from stream_fs.demo.following import Seen, speed
 from stream_fs.demo.rankings import Published
-from stream_fs.demo.stream import CLUSTERS, MISSING, PASSES, Stream
+from stream_fs.demo.stream import CLUSTERS, MISSING, PASSES, SHARE, Stream
 from stream_fs.evaluate.data import IncompleteViews, Mask
 from stream_fs.evaluate.graphs import view_graphs
 from stream_fs.evaluate.judges import spectral
 from stream_fs.evaluate.metrics import agreement
 from stream_fs.evaluate.removal import remove_views
 from stream_fs.selector.ranking import shares
-
-SHARE: Final = 0.3
-"""Of all features: what is chosen."""
 
 
 def described(stream: Stream) -> str:
@@ -81,10 +77,10 @@ class Chosen:
     useless: int
 
     @classmethod
-    def top(cls, stream: Stream, ranking: Published, share: float = SHARE) -> Chosen:
+    def top(cls, stream: Stream, ranking: Published) -> Chosen:
         """A share of all features, divided between the views by the selector's rule."""
         by_name = {view.name: view for view in ranking.views}
-        counts = shares([len(view.names) for view in stream.views], share, "sqrt")
+        counts = shares([len(view.names) for view in stream.views], SHARE, "sqrt")
         masks = []
         for view, count in zip(stream.views, counts, strict=True):
             mask = np.zeros(len(view.names), dtype=np.bool_)
