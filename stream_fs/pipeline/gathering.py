@@ -53,6 +53,10 @@ class Gathering:
         self.unread: set[Partition] = set()
         """Partitions that could not be read now, and were not read before."""
 
+    def count(self) -> int:
+        """How many partitions the stream has now."""
+        return len(self._logs.ends(self._topics))
+
     def look(self) -> Steps:
         """Bring everything up to date, one partition after the other."""
         ends = self._logs.ends(self._topics)

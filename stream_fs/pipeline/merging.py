@@ -1,6 +1,6 @@
 """The merge's life: take over, then merge whenever models have advanced; in short steps.
 
-    taking over ─ restoring ─ looking ⇄ publishing
+    alone ─ taking over ─ restoring ─ looking ⇄ publishing
 
 One member of the group does it. What it publishes is a pure function of the snapshots that it
 lists, so models advance in it as often as their snapshots are written. Everything that waits is a
@@ -9,7 +9,7 @@ generator that yields; `advance` takes one step. A fenced merge is done for, lik
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from stream_fs.checkpoint import MERGE_KEY, MergeProgress, decode_merge_progress
 from stream_fs.errors import IncompatibleState, InvalidMessage, RetriableError
@@ -64,41 +64,47 @@ class Merging:
         self._outbox.close()
 
     def _life(self) -> Steps:
-        yield from self._restoring()
+        yield from self._trying(self._await_company)
+        yield from self._trying(self._restore)
+        while True:
+            yield from self._trying(self._round)
+            yield from self._rest()
+
+    def _trying(self, work: Callable[[], Steps]) -> Steps:
+        """From the beginning again wherever the broker does not answer."""
         attempts = pauses()
         while True:
             try:
-                yield from self._round()
+                yield from work()
             except RetriableError as error:
                 self._failed("retried", str(error))
                 yield from wait(self._around.clock, next(attempts))
             else:
-                attempts = pauses()
-                self._resting = True
-                yield from wait(self._around.clock, self._every)
-                self._resting = False
+                return
 
-    def _restoring(self) -> Steps:
-        """Take over, and find the last merged ranking, again wherever the broker does not answer.
+    def _rest(self) -> Steps:
+        self._resting = True
+        yield from wait(self._around.clock, self._every)
+        self._resting = False
+
+    def _await_company(self) -> Steps:
+        """With a single partition, its ranking is the stream's: nothing is merged or owned."""
+        while self._gathering.count() < 2:
+            yield from self._rest()
+
+    def _restore(self) -> Steps:
+        """Take over, and find the last merged ranking.
 
         Taking over comes before anything that waits: it voids what the previous owner left open,
         which whoever restores the partition at home has to wait for.
         """
-        attempts = pauses()
-        while True:
-            try:
-                while not self._outbox.take_over():
-                    yield
-                log = self._transport.state_log(self._home)
-                try:
-                    value = yield from last_value(log, MERGE_KEY)
-                finally:
-                    log.close()
-            except RetriableError as error:
-                self._failed("retried", str(error))
-                yield from wait(self._around.clock, next(attempts))
-            else:
-                break
+        while not self._outbox.take_over():
+            yield
+        log = self._transport.state_log(self._home)
+        try:
+            value = yield from last_value(log, MERGE_KEY)
+        finally:
+            log.close()
         self._progress = None if value is None else decode_merge_progress(value)
         last = 0 if self._progress is None else self._progress.sequence
         self._around.observe(events.MergeTaken(last))
@@ -117,16 +123,14 @@ class Merging:
     def _outcome(self) -> tuple[Merged, float] | None:
         """What is to be published, and the seconds that it took; None where there is nothing new.
 
-        With a single partition its ranking is the stream's. A partition that was in the last
-        merged ranking, and cannot be read for a while, is waited for.
+        A partition that was in the last merged ranking, and cannot be read for a while, is waited
+        for.
         """
         models, before = self._gathering.models, self._progress
         parts = parts_of(models)
         known = () if before is None else before.parts
         waiting = self._gathering.unread & {Partition(*part[:2]) for part in known}
-        if self._gathering.partitions < 2 or not models or waiting:
-            return None
-        if parts in (known, self._refused):
+        if not models or waiting or parts in (known, self._refused):
             return None
         began = self._around.clock()
         try:

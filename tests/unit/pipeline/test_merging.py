@@ -116,9 +116,11 @@ def test_the_selection_is_told_against_the_merged_ranking_before() -> None:
 
 def test_one_partition_needs_no_merged_ranking() -> None:
     made = stream(partitions=1)
-    settle(Life(made, merging()))
+    life = Life(made, merging())
+    settle(life)
     assert len(published(made)) == 3
     assert merged_rankings(made) == []
+    assert not life.of(events.MergeTaken), "and no publisher for it"
 
 
 def test_none_is_published_where_none_is_wanted() -> None:
