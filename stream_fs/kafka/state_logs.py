@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from confluent_kafka import KafkaException
@@ -16,6 +17,9 @@ from stream_fs.pipeline.ports import Partition
 
 _BATCH: Final = 4
 """Messages received at once: parts of snapshots have nearly a megabyte each."""
+_WAIT_SECONDS: Final = 0.001
+_PATIENCE_SECONDS: Final = 5.0
+"""How long a question waits at most: whoever asks it has something more urgent to do, too."""
 
 
 class KafkaStateLogs:
@@ -28,11 +32,12 @@ class KafkaStateLogs:
         admin: AdminClient,
         trouble: Trouble,
     ) -> None:
-        self._settings = settings
+        patience = min(settings.patience, _PATIENCE_SECONDS)
+        self._settings = settings = replace(settings, patience=patience)
         self._state_topic_of = state_topic_of
         self._admin = admin
         self._trouble = trouble
-        self._reader = StateReader(settings, trouble, batch=_BATCH, wait=0)
+        self._reader = StateReader(settings, trouble, batch=_BATCH, wait=_WAIT_SECONDS)
 
     def ends(self, topics: Sequence[str]) -> Mapping[Partition, int]:
         """By input partition, the end of its state; two questions for a topic."""

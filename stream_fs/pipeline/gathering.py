@@ -17,8 +17,9 @@ from stream_fs.pipeline.restore import last_progress, newest_usable
 from stream_fs.pipeline.settings import StreamSettings
 from stream_fs.pipeline.transaction import Clock, Steps
 
-PATIENCE_SECONDS = 10.0
-"""How long one partition may take: a transaction that its owner left open hides what is new."""
+PATIENCE_SECONDS, PATIENCE_STEPS = 10.0, 200
+"""How long one partition may take: a transaction that its owner left open hides what is new. Steps
+count as well, for there may be seconds between them."""
 WINDOW = 4
 """Offsets looked at first for a progress record, which is the last of its transaction: a wider
 window would be full of snapshots."""
@@ -125,8 +126,8 @@ class Gathering:
     def _patiently(self, steps: Steps) -> Steps:
         until = self._clock() + PATIENCE_SECONDS
         try:
-            for _ in steps:
-                if self._clock() > until:
+            for number, _ in enumerate(steps):
+                if number > PATIENCE_STEPS and self._clock() > until:
                     raise Undecided
                 yield
         finally:

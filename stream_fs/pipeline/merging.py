@@ -22,6 +22,9 @@ from stream_fs.pipeline.settings import StreamSettings
 from stream_fs.pipeline.task import Surroundings
 from stream_fs.pipeline.transaction import Failure, Steps, Transactions, pauses, wait
 
+SHARE = 0.1
+"""Of its process's time, so much is for looking at partitions, or else a step in every turn."""
+
 
 class Merging:
     """The models of all partitions, and the publisher of what they come to together."""
@@ -46,6 +49,7 @@ class Merging:
         self._progress: MergeProgress | None = None
         self._refused: object = None
         self._resting = False
+        self._since = around.clock()
         self._work = self._life()
 
     @property
@@ -54,8 +58,16 @@ class Merging:
         return not self._resting
 
     def advance(self) -> None:
-        """One step."""
+        """One step, and more where others have taken their time since the last call.
+
+        A look takes many steps, and must come to its end, too, where every turn takes seconds.
+        """
+        now = self._around.clock()
+        until = now + SHARE * (now - self._since)
         next(self._work)
+        while not self._resting and self._around.clock() < until:
+            next(self._work)
+        self._since = self._around.clock()
 
     def close(self) -> None:
         """Let go; what is not committed is forgotten."""

@@ -122,7 +122,7 @@ class StateLogs(Protocol):
     def log(self, partition: Partition) -> StateLog:
         """The state of one of them, to be closed before the next one is asked for.
 
-        Its scans wait for nothing, and give way (with a None) after a few records.
+        Its scans hardly wait, and give way (with a None) after a few records.
         """
         ...
 

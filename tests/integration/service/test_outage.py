@@ -88,10 +88,7 @@ def test_an_outage_is_waited_for(own_broker: Broker, tmp_path: Path, service: Ma
     own_broker.stop()
     hold.unlink()
     one.comes_to(lambda: failures(one.said) >= PARTITIONS, "every partition tries")
-    one.comes_to(lambda: not one.ready(), "it is ready without a broker")
-    status, reason = one.get("/readyz")
-    assert status == 503
-    assert reason.startswith("waiting for the broker: ")
+    one.comes_to(lambda: waiting(one.get("/readyz")), "it is ready without a broker")
     assert one.get("/healthz") == (200, "ok\n")
 
     own_broker.start()
@@ -105,6 +102,12 @@ def test_an_outage_is_waited_for(own_broker: Broker, tmp_path: Path, service: Ma
     one.send(signal.SIGTERM)
     assert one.ends() == 0, one.said
     assert one.said.count("transaction given up") == 1
+
+
+def waiting(page: tuple[int, str]) -> bool:
+    """Whether it is not ready, for want of a broker."""
+    status, reason = page
+    return status == 503 and reason.startswith("waiting for the broker: ")
 
 
 def failures(said: str) -> int:
