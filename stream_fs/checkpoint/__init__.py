@@ -5,8 +5,21 @@ and raw arrays, never pickle. Nothing here knows Kafka, and only `files` touches
 """
 
 from stream_fs.checkpoint.compatibility import difference
-from stream_fs.checkpoint.keys import Key, manifest_key, parse_key, part_key, progress_key
+from stream_fs.checkpoint.keys import (
+    MERGE_KEY,
+    Key,
+    manifest_key,
+    parse_key,
+    part_key,
+    progress_key,
+)
 from stream_fs.checkpoint.manifest import Manifest, read_manifest
+from stream_fs.checkpoint.merge_progress import (
+    MergedPart,
+    MergeProgress,
+    decode_merge_progress,
+    encode_merge_progress,
+)
 from stream_fs.checkpoint.progress import (
     Progress,
     SnapshotPlace,
@@ -16,17 +29,22 @@ from stream_fs.checkpoint.progress import (
 from stream_fs.checkpoint.snapshot import PART_BYTES, Restored, Snapshot, decode, encode
 
 __all__ = [
+    "MERGE_KEY",
     "PART_BYTES",
     "Key",
     "Manifest",
+    "MergeProgress",
+    "MergedPart",
     "Progress",
     "Restored",
     "Snapshot",
     "SnapshotPlace",
     "decode",
+    "decode_merge_progress",
     "decode_progress",
     "difference",
     "encode",
+    "encode_merge_progress",
     "encode_progress",
     "manifest_key",
     "parse_key",

@@ -3,9 +3,12 @@
     topic/partition/progress
     topic/partition/slot/manifest
     topic/partition/slot/part
+    merge/progress
 
 Snapshots take the two slots in turn, so that the previous one stays whole in the compacted topic
-until the new one is. Topic and partition are those of the input.
+until the new one is. Topic and partition are those of the input. The progress of the merge, one for
+the whole stream, lies in the first partition of its first topic; its key has a part less than any
+other, so that no topic's name can make them the same.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 SLOTS: Final = 2
+MERGE_KEY: Final = b"merge/progress"
 
 _KEY: Final = re.compile(
     rb"(?P<topic>[A-Za-z0-9._-]{1,249})/(?P<partition>0|[1-9][0-9]{0,9})/"

@@ -10,6 +10,7 @@ from stream_fs.kafka.errors import Trouble
 from stream_fs.kafka.outbox import KafkaOutbox
 from stream_fs.kafka.settings import ClientSettings
 from stream_fs.kafka.state_log import KafkaStateLog
+from stream_fs.kafka.state_logs import KafkaStateLogs
 from stream_fs.pipeline.ports import Assignment, Partition
 
 
@@ -34,10 +35,18 @@ class KafkaTransport:
         """A publisher for this input partition, which owns nothing yet."""
         return KafkaOutbox(self._settings, f"{self._settings.group}/{partition}")
 
+    def merge_outbox(self) -> KafkaOutbox:
+        """The publisher of merged rankings, which owns nothing yet."""
+        return KafkaOutbox(self._settings, f"{self._settings.group}/merge")
+
     def state_log(self, partition: Partition) -> KafkaStateLog:
         """The state of this input partition."""
         place = Partition(self._state_topic_of(partition.topic), partition.number)
         return KafkaStateLog(self._settings, place, self._admin, self._trouble)
+
+    def state_logs(self) -> KafkaStateLogs:
+        """The states of all input partitions."""
+        return KafkaStateLogs(self._settings, self._state_topic_of, self._admin, self._trouble)
 
     def input_log(self, partition: Partition) -> KafkaStateLog:
         """The input partition itself, outside of the group."""

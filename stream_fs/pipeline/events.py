@@ -1,4 +1,4 @@
-"""What happens in a task, told to whoever watches: metrics, logs, the status page.
+"""What happens in tasks and in the merge, told to whoever watches: metrics, logs, the status page.
 
 Events carry facts; what they mean for an operator is decided where they are received.
 """
@@ -9,10 +9,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from stream_fs.checkpoint import MergedPart
 from stream_fs.pipeline.ports import Partition
 from stream_fs.selector import Ranking, Report
 
 Phase = Literal["taking_over", "restoring", "replaying", "running", "publishing"]
+SkipReason = Literal["incompatible", "damaged", "undecided"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +149,60 @@ class ReplayDiverged:
     chunk: int
 
 
-Event: TypeAlias = (
+@dataclass(frozen=True, slots=True)
+class MergeTaken:
+    """The merge is ours; `sequence` is that of the last merged ranking, 0 where there is none."""
+
+    sequence: int
+
+
+@dataclass(frozen=True, slots=True)
+class MergedCommitted:
+    """A merged ranking is out."""
+
+    sequence: int
+    ranking: Ranking
+    parts: tuple[MergedPart, ...]
+    overlap: Mapping[str, float]
+    """By view: the share of the previous top that is still in it."""
+    as_of: int
+    partitions: int
+    """How many the stream has; those without a full chunk are not in it."""
+    seconds: float
+    """To merge and rank, which nothing else can be done beside."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSkipped:
+    """The state of a partition cannot be merged as it is now.
+
+    `incompatible`: other parameters made it. `damaged`: its snapshots are not whole; the model that
+    was read before stays in. `undecided`: somebody's open transaction hides it for a while.
+    """
+
+    partition: Partition
+    reason: SkipReason
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class MergeFailed:
+    """The merge did not come through.
+
+    It is tried again (`retried`, `aborted`), taken over again (`fenced`), or waits until there is
+    something else to merge (`refused`).
+    """
+
+    outcome: Literal["retried", "aborted", "fenced", "refused"]
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class MergeGone:
+    """The merge is not ours any more."""
+
+
+TaskEvent: TypeAlias = (
     PhaseChanged
     | RecordsRead
     | ChunkUpdated
@@ -161,4 +216,6 @@ Event: TypeAlias = (
     | OffsetsDiffer
     | ReplayDiverged
 )
+MergeEvent: TypeAlias = MergeTaken | MergedCommitted | SourceSkipped | MergeFailed | MergeGone
+Event: TypeAlias = TaskEvent | MergeEvent
 Observer: TypeAlias = Callable[[Event], None]

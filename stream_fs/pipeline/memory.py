@@ -93,6 +93,13 @@ class MemoryBroker:
         """Make a topic."""
         self._topics[topic] = [_Log() for _ in range(partitions)]
 
+    def grow(self, topic: str, partitions: int) -> None:
+        """Add partitions, up to so many; members of groups learn of it at their next poll."""
+        logs = self._topics[topic]
+        logs += [_Log() for _ in range(partitions - len(logs))]
+        for group in self._groups:
+            self._rebalance(group)
+
     def partitions(self, topic: str) -> int:
         """How many partitions the topic has."""
         return len(self._topics[topic])
@@ -235,10 +242,11 @@ class MemoryOutbox:
 
 
 class MemoryStateLog:
-    """`ports.StateLog`."""
+    """`ports.StateLog`; one that is shared gives way after every record."""
 
-    def __init__(self, log: _Log) -> None:
+    def __init__(self, log: _Log, *, shared: bool = False) -> None:
         self._log = log
+        self._shared = shared
 
     def end(self) -> int:
         """The offset behind the last record."""
@@ -256,9 +264,35 @@ class MemoryStateLog:
             for entry in self._log.between(position, decided):
                 if entry.visible and entry.key is not None:
                     yield Stored(entry.offset, entry.key, entry.value)
+                    if self._shared:
+                        yield None
             position = max(position, decided)
             if position < end:
                 yield None
+
+    def close(self) -> None:
+        """Nothing to let go of."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MemoryStateLogs:
+    """`ports.StateLogs`."""
+
+    broker: MemoryBroker
+    state_topics: Mapping[str, str]
+
+    def ends(self, topics: Sequence[str]) -> Mapping[Partition, int]:
+        """The end of every state partition."""
+        return {
+            Partition(topic, number): self.broker.log(self.state_topics[topic], number).end
+            for topic in topics
+            for number in range(self.broker.partitions(self.state_topics[topic]))
+        }
+
+    def log(self, partition: Partition) -> MemoryStateLog:
+        """One of them."""
+        log = self.broker.log(self.state_topics[partition.topic], partition.number)
+        return MemoryStateLog(log, shared=True)
 
     def close(self) -> None:
         """Nothing to let go of."""
@@ -374,9 +408,17 @@ class MemoryTransport:
         """A publisher for this partition."""
         return MemoryOutbox(self.broker, f"{self.group}/{partition}")
 
+    def merge_outbox(self) -> MemoryOutbox:
+        """The publisher of merged rankings."""
+        return MemoryOutbox(self.broker, f"{self.group}/merge")
+
     def state_log(self, partition: Partition) -> MemoryStateLog:
         """The state of this partition."""
         return MemoryStateLog(self.broker.log(self.state_topics[partition.topic], partition.number))
+
+    def state_logs(self) -> MemoryStateLogs:
+        """The states of all partitions."""
+        return MemoryStateLogs(self.broker, self.state_topics)
 
     def input_log(self, partition: Partition) -> MemoryStateLog:
         """The partition itself."""

@@ -37,13 +37,16 @@ class Model:
     """All that continues from chunk to chunk.
 
     `next` is the offset behind the last folded record, `chosen` the features of the last ranking
-    (None before the first), `cut` how the stream was cut into the chunks so far.
+    (None before the first), `cut` how the stream was cut into the chunks so far. `as_of` is the
+    largest timestamp of the last chunk, `letters` counts the dead letters of all chunks.
     """
 
     state: State
     next: int
     chosen: Mapping[str, tuple[int, ...]] | None
     cut: Cut
+    as_of: int = 0
+    letters: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,7 +89,9 @@ def fold(
         for letter in ready.letters
     ]
     return Outcome(
-        model=Model(state, ready.next, message.chosen, cut),
+        model=Model(
+            state, ready.next, message.chosen, cut, ready.as_of, model.letters + len(letters)
+        ),
         report=report,
         ranking=ranking,
         records=(_addressed(settings.rankings_topic, published), *letters),
@@ -124,6 +129,8 @@ def extra_of(model: Model) -> dict[str, Plain]:
     return {
         "chosen": {name: list(features) for name, features in (model.chosen or {}).items()},
         "cut": list(model.cut),
+        "as_of": model.as_of,
+        "letters": model.letters,
     }
 
 
@@ -135,9 +142,10 @@ def model_of(restored: Restored) -> Model:
             for name, features in restored.extra["chosen"].items()
         }
         cut = Cut(*restored.extra["cut"])
+        as_of, letters = int(restored.extra["as_of"]), int(restored.extra["letters"])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise CorruptSnapshot(f"the snapshot lacks what belongs to it: {error}") from error
-    return Model(restored.state, restored.next_offset, chosen or None, cut)
+    return Model(restored.state, restored.next_offset, chosen or None, cut, as_of, letters)
 
 
 def progress_record(settings: StreamSettings, partition: Partition, progress: Progress) -> Outgoing:

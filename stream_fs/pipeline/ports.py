@@ -51,7 +51,7 @@ class Stored:
 
 
 class Outbox(Protocol):
-    """The transactional publisher of one input partition: its ownership, and its only way out."""
+    """The transactional publisher of one owner: of an input partition, or of the merge."""
 
     def take_over(self) -> bool:
         """Become the owner: fence whoever was it before, and end what it left open.
@@ -100,6 +100,29 @@ class StateLog(Protocol):
 
         Ends only when everything below `end` is decided, so that a commit behind somebody's open
         transaction is not overlooked. After a None the caller may do something else first.
+        """
+        ...
+
+    def close(self) -> None:
+        """Let go."""
+        ...
+
+
+class StateLogs(Protocol):
+    """All state partitions of some input topics, read one after the other by one client."""
+
+    def ends(self, topics: Sequence[str]) -> Mapping[Partition, int]:
+        """By input partition, the end of its state, as `StateLog.end` gives it.
+
+        Those are listed that have a place for their state: partitions may be added at any time,
+        and the state topic may get its own later.
+        """
+        ...
+
+    def log(self, partition: Partition) -> StateLog:
+        """The state of one of them, to be closed before the next one is asked for.
+
+        Its scans hardly wait, and give way (with a None) after a few records.
         """
         ...
 
@@ -183,6 +206,14 @@ class Transport(Protocol):
 
     def state_log(self, partition: Partition) -> StateLog:
         """The state of this input partition."""
+        ...
+
+    def merge_outbox(self) -> Outbox:
+        """The publisher of the stream's merged rankings, of which there is one in the group."""
+        ...
+
+    def state_logs(self) -> StateLogs:
+        """The states of all input partitions, for whoever reads them again and again."""
         ...
 
     def input_log(self, partition: Partition) -> StateLog:

@@ -28,11 +28,24 @@ FIRST_WINDOW = 64
 """Offsets looked at first, from the end; each further window is eight times as wide."""
 
 
-def last_progress(log: StateLog, partition: Partition) -> Generator[None, None, Progress | None]:
+def last_progress(
+    log: StateLog, partition: Partition, window: int = FIRST_WINDOW
+) -> Generator[None, None, Progress | None]:
     """The newest committed progress record; None where there is none, or it was reset."""
-    wanted = progress_key(partition.topic, partition.number)
+    key = progress_key(partition.topic, partition.number)
+    value = yield from last_value(log, key, window)
+    return None if value is None else decode_progress(value)
+
+
+def last_value(
+    log: StateLog, wanted: bytes, window: int = FIRST_WINDOW
+) -> Generator[None, None, bytes | None]:
+    """The newest committed value of a key; None where there is none, or it was taken back.
+
+    Records with other keys may lie behind it, as many as there are.
+    """
     first, below = log.start(), log.end()
-    width = FIRST_WINDOW
+    width = window
     while first < below:
         lower = max(first, below - width)
         found: tuple[bytes | None] | None = None
@@ -42,7 +55,7 @@ def last_progress(log: StateLog, partition: Partition) -> Generator[None, None, 
             elif stored.key == wanted:
                 found = (stored.value,)
         if found is not None:
-            return None if found[0] is None else decode_progress(found[0])
+            return found[0]
         below, width = lower, 8 * width
     return None
 

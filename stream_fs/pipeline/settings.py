@@ -63,6 +63,8 @@ class StreamSettings:
     """Features per view in a ranking: a count, a share, or all."""
     output_format: RecordFormat = "json"
     dead_letters: DeadLetterSettings = field(default_factory=DeadLetterSettings)
+    merge_every: float | None = 10.0
+    """Seconds between merged rankings, at least; None publishes none."""
     start: Literal["earliest", "latest"] = "earliest"
     """Where a partition begins that has no state yet."""
 

@@ -9,12 +9,11 @@ for: `FencedError` leaves `advance`, and the owner of the task starts a new one.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from stream_fs.checkpoint import Progress, SnapshotPlace
-from stream_fs.errors import AbortableError, OffsetGone, RetriableError, TransportError
+from stream_fs.errors import OffsetGone, RetriableError, TransportError
 from stream_fs.pipeline import events
 from stream_fs.pipeline.chunker import Chunker
 from stream_fs.pipeline.outcome import (
@@ -28,13 +27,10 @@ from stream_fs.pipeline.outcome import (
 from stream_fs.pipeline.ports import Input, Outbox, Partition, Transport
 from stream_fs.pipeline.restore import last_progress, newest_usable
 from stream_fs.pipeline.settings import Cut, StreamSettings
+from stream_fs.pipeline.transaction import Failure, Steps, Transactions, pauses, wait
 from stream_fs.records import Message
 from stream_fs.selector import initial_state
 from stream_fs.wire.decoder import RecordDecoder
-
-Steps = Generator[None, None, None]
-FIRST_PAUSE, LONGEST_PAUSE = 0.05, 5.0
-"""Seconds between attempts at a transaction: doubled up to the longest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +60,13 @@ class Task:
         self._input = source
         self._around = around
         self._outbox: Outbox = transport.outbox(partition)
+        self._transactions = Transactions(self._outbox, around.clock, self._failed)
         self._decoder = decoder
         self._model: Model | None = None
         self._chunker: Chunker | None = None
         self._progress: Progress | None = None
         self._saved_cut: Cut | None = None
         self._work: Steps | None = self._restoring()
-        self._open = False
         self._enter("taking_over")
 
     @property
@@ -137,13 +133,13 @@ class Task:
     def _restoring(self) -> Steps:
         """Take over and restore, from the beginning again wherever the broker does not answer."""
         began = self._around.clock()
-        pauses = _pauses()
+        attempts = pauses()
         while True:
             try:
                 yield from self._restore(began)
             except RetriableError as error:
                 self._around.observe(events.RestoreFailed(self.partition, str(error)))
-                yield from self._wait(next(pauses))
+                yield from wait(self._around.clock, next(attempts))
             else:
                 return
 
@@ -271,16 +267,7 @@ class Task:
     def _publishing(self, outcome: Outcome) -> Steps:
         """One transaction, tried until it is through or the task is fenced."""
         began = self._around.clock()
-        pauses = _pauses()
-        while True:
-            try:
-                progress, size = self._send(outcome)
-                yield from self._committing()
-            except (RetriableError, AbortableError) as error:
-                yield from self._recovering(error, next(pauses))
-                yield from self._aborting()
-            else:
-                break
+        progress, size = yield from self._transactions.through(lambda: self._send(outcome))
         self._around.step("committed")
         self._model, self._progress, self._saved_cut = outcome.model, progress, outcome.model.cut
         self._around.observe(
@@ -303,14 +290,11 @@ class Task:
             self._input.resume(self.partition, self._chunker.position)
 
     def _send(self, outcome: Outcome) -> tuple[Progress, int]:
-        """The transaction of a chunk, all but its end.
+        """The content of a chunk's transaction.
 
-        1. begin
-        2. the snapshot, if one is due: its position goes into the progress record
-        3. ranking, dead letters and progress
+        1. the snapshot, if one is due: its position goes into the progress record
+        2. ranking, dead letters and progress
         """
-        self._outbox.begin()
-        self._open = True
         self._around.step("begun")
         places = () if self._progress is None else self._progress.snapshots
         size = 0
@@ -349,42 +333,12 @@ class Task:
         offset = self._outbox.send(records)[0]
         return (SnapshotPlace(number, model.state.chunk, offset), *earlier[:1]), size
 
-    def _committing(self) -> Steps:
-        """End the transaction; where it is open how that went, ask again until it is known."""
-        pauses = _pauses()
-        while True:
-            try:
-                self._outbox.commit()
-            except RetriableError as error:
-                yield from self._recovering(error, next(pauses))
-            else:
-                self._open = False
-                return
-
-    def _aborting(self) -> Steps:
-        """Void the open transaction, if there is one."""
-        pauses = _pauses()
-        while self._open:
-            try:
-                self._outbox.abort()
-                self._open = False
-            except RetriableError as error:
-                yield from self._recovering(error, next(pauses))
-
-    def _recovering(self, error: RetriableError | AbortableError, pause: float) -> Steps:
-        """Tell of a failure, take no more messages, and wait."""
-        kind: Literal["retried", "aborted"]
-        kind = "aborted" if isinstance(error, AbortableError) else "retried"
-        self._around.observe(events.TransactionFailed(self.partition, kind, str(error)))
+    def _failed(self, outcome: Failure, error: str) -> None:
+        """Tell of a failed attempt, and take no more messages until one comes through."""
+        self._around.observe(events.TransactionFailed(self.partition, outcome, error))
         if self._phase != "publishing":
             self._enter("publishing")
             self._input.pause(self.partition)
-        yield from self._wait(pause)
-
-    def _wait(self, seconds: float) -> Steps:
-        until = self._around.clock() + seconds
-        while self._around.clock() < until:
-            yield
 
     def _commit_snapshot(self, model: Model, progress: Progress) -> None:
         """A snapshot out of turn, so that the next owner has nothing to replay.
@@ -393,7 +347,6 @@ class Task:
         """
         try:
             self._outbox.begin()
-            self._open = True
             places, size = self._send_snapshot(model, progress.snapshots)
             newer = replace(progress, snapshots=places)
             self._outbox.send([progress_record(self._settings, self.partition, newer)])
@@ -401,18 +354,9 @@ class Task:
         except TransportError as error:
             self._around.observe(events.TransactionFailed(self.partition, "given_up", str(error)))
             return
-        self._open = False
         self._progress = newer
         self._around.observe(events.SnapshotCommitted(self.partition, model.state.chunk, size))
 
     def _enter(self, phase: events.Phase) -> None:
         self._phase = phase
         self._around.observe(events.PhaseChanged(self.partition, phase))
-
-
-def _pauses() -> Iterator[float]:
-    """Seconds between attempts: doubled each time, up to the longest."""
-    pause = FIRST_PAUSE
-    while True:
-        yield pause
-        pause = min(2 * pause, LONGEST_PAUSE)

@@ -1,26 +1,24 @@
 """One process: its membership of the group, and a task for every partition that it holds.
 
-Single-threaded: `turn` gives every task a step, and polls when none has more to do. What goes wrong
-with a transaction is the task's affair, but for being fenced: then the task's memory is worthless,
-and a new task takes over again, after a pause, as long as the partition is ours.
+Single-threaded: `turn` gives a step to every task, and to the merge where that is this member's
+duty, and polls when no task has more to do. What goes wrong with a transaction is the task's
+affair, but for being fenced: then the task's memory is worthless, and a new task takes over again,
+after a pause, as long as the partition is ours.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 
-from stream_fs.errors import FencedError, NoOwnership
+from stream_fs.errors import FencedError
 from stream_fs.pipeline import events
+from stream_fs.pipeline.fences import Fences
+from stream_fs.pipeline.merge_duty import MergeDuty
 from stream_fs.pipeline.ports import Partition, Transport
 from stream_fs.pipeline.settings import StreamSettings
 from stream_fs.pipeline.task import Surroundings, Task
 from stream_fs.wire import RecordDecoder
 
-MOST_FENCES = 5
-"""Times in a row that a partition may be taken from us while it is assigned to us."""
-QUIET_SECONDS = 60.0
-"""Without being fenced for so long, the count starts anew."""
 IDLE_WAIT, BUSY_WAIT = 0.5, 0.01
 """Seconds that a poll may wait when no task has anything to do, or some task waits itself."""
 
@@ -48,8 +46,9 @@ class Worker:
         self._joined = False
         self._assigned: set[Partition] = set()
         self._tasks: dict[Partition, Task] = {}
-        self._fences: dict[Partition, list[float]] = defaultdict(list)
+        self._fences: dict[Partition, Fences] = {}
         self._again: dict[Partition, float] = {}
+        self._merge = MergeDuty(topics, settings, transport, around, jitter)
         self._input = transport.input(topics, self)
 
     @property
@@ -85,8 +84,10 @@ class Worker:
 
         So a poll's messages are chunks before the next poll, and memory does not grow with the lag.
         """
-        busy = any(task.busy for task in self._tasks.values())
-        if not self._advance_all():
+        busy = self._merge.busy or any(task.busy for task in self._tasks.values())
+        more = self._advance_all()
+        self._merge.advance()
+        if not more:
             wait = BUSY_WAIT if busy or self._again else IDLE_WAIT
             for partition, messages in self._input.poll(wait).items():
                 task = self._tasks.get(partition)
@@ -105,6 +106,7 @@ class Worker:
         for partition in partitions:
             self._assigned.add(partition)
             self._begin(partition)
+        self._merge.assigned(partitions)
 
     def revoked(self, partitions: Sequence[Partition]) -> None:
         """Finish, snapshot included, so that the next owner has nothing to replay."""
@@ -120,6 +122,7 @@ class Worker:
 
     def lost(self, partitions: Sequence[Partition]) -> None:
         """Forget: somebody else may be at work on them already."""
+        self._merge.lost(partitions)
         for partition in partitions:
             self._assigned.discard(partition)
             self._again.pop(partition, None)
@@ -147,20 +150,12 @@ class Worker:
         """Drop the task; after a pause, take over again, unless this happens again and again."""
         self._input.pause(partition)
         self._tasks.pop(partition).close()
-        now = self._around.clock()
-        times = self._fences[partition]
-        if times and now - times[-1] > QUIET_SECONDS:
-            times.clear()
-        times.append(now)
-        final = len(times) >= MOST_FENCES
+        fences = self._fences.setdefault(partition, Fences(self._jitter))
+        final = fences.note(self._around.clock())
         self._around.observe(events.Fenced(partition, str(error), final=final))
         if final:
-            raise NoOwnership(
-                f"{partition} was taken over by another process {len(times)} times in a row, "
-                "although the group has assigned it to this one: another process publishes with "
-                f"the same group name. Stop it, or give this one another group. ({error})"
-            )
-        self._again[partition] = now + self._jitter() * 2 ** len(times)
+            raise fences.refusal(str(partition), error)
+        self._again[partition] = fences.again()
 
     def _take_again(self) -> None:
         now = self._around.clock()

@@ -91,8 +91,11 @@ def replay(
 
     `told` is called now and then, `step` with every step of every commit (see `pipeline.task`).
     """
-    # The format is that of the files; where a new partition begins is a question for brokers.
-    settings = replace(plan.settings, record_format=plan.sources[0].format, start="earliest")
+    # The format is that of the files; where a new partition begins is a question for brokers, and
+    # with a single partition there is nothing to merge.
+    settings = replace(
+        plan.settings, record_format=plan.sources[0].format, start="earliest", merge_every=None
+    )
     summary = Summary()
     began = time.monotonic()
     with _opened(plan, settings) as transport, threadpool_limits(1):

@@ -51,8 +51,16 @@ class MetricsObserver:
                 self._metrics.restore_failures.labels(*self._of(event.partition)).inc()
             case events.ReplayDiverged():
                 self._metrics.replay_divergences.labels(*self._of(event.partition)).inc()
-            case events.OffsetsDiffer():
+            case events.OffsetsDiffer() | events.MergeTaken():
                 pass  # only the log tells of it
+            case events.MergedCommitted():
+                self._merged(event)
+            case events.SourceSkipped():
+                self._metrics.merge_skips.labels(self._stream, event.reason).inc()
+            case events.MergeFailed():
+                self._metrics.merge_failures.labels(self._stream, event.outcome).inc()
+            case events.MergeGone():
+                self._metrics.forget_merge(self._stream)
             case _:
                 assert_never(event)
 
@@ -134,6 +142,13 @@ class MetricsObserver:
         self._metrics.restores.labels(*of, outcome).inc()
         self._metrics.restore.labels(*of).observe(event.seconds)
         self._positions[event.partition] = event.offset
+
+    def _merged(self, event: events.MergedCommitted) -> None:
+        self._metrics.merged.labels(self._stream).inc()
+        self._metrics.merge.labels(self._stream).observe(event.seconds)
+        self._metrics.merge_sources.labels(self._stream).set(len(event.parts))
+        self._metrics.merge_partitions.labels(self._stream).set(event.partitions)
+        self._metrics.last_merge.labels(self._stream).set(self._clock())
 
     def _gone(self, partition: Partition) -> None:
         self._positions.pop(partition, None)

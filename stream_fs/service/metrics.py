@@ -6,7 +6,7 @@ partition moves, and its series go when it does. Who fills them is `stream_fs.se
 
 from __future__ import annotations
 
-from typing import Final, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 from prometheus_client import (
     CollectorRegistry,
@@ -19,9 +19,12 @@ from prometheus_client import (
 from prometheus_client.metrics import MetricWrapperBase
 
 Metric = TypeVar("Metric", bound=MetricWrapperBase)
+Labels: TypeAlias = tuple[str, ...]
 
-PARTITION: Final = ("stream", "topic", "partition")
+PARTITION: Final[Labels] = ("stream", "topic", "partition")
 """The labels of everything that belongs to one input partition."""
+STREAM: Final[Labels] = ("stream",)
+"""The labels of the merge, which belongs to all of them; one member of the group has its series."""
 
 _SHORT: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 _LONG: Final = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
@@ -35,6 +38,7 @@ class Metrics:
         disable_created_metrics()  # type: ignore[no-untyped-call]  # theirs has no types
         self._registry = registry
         self._by_partition: list[MetricWrapperBase] = []
+        self._by_stream: list[MetricWrapperBase] = []
 
         self.build = Info("stream_fs_build", "Version of the program, always 1.", registry=registry)
         self.ready = Gauge(
@@ -142,23 +146,65 @@ class Metrics:
             "Replayed rankings that differ from the published ones (another CPU, BLAS or output).",
         )
 
+        # --- the merge ---
+        self.merged = self._counter(
+            "stream_fs_merged_rankings_total", "Merged rankings that were published.", of=STREAM
+        )
+        self.merge = self._histogram(
+            "stream_fs_merge_seconds",
+            "Time to merge the models of all partitions and rank, while the tasks wait.",
+            _SHORT,
+            of=STREAM,
+        )
+        self.merge_sources = self._gauge(
+            "stream_fs_merge_sources", "Partitions that are in the last merged ranking.", of=STREAM
+        )
+        self.merge_partitions = self._gauge(
+            "stream_fs_merge_partitions", "Partitions that the stream has.", of=STREAM
+        )
+        self.last_merge = self._gauge(
+            "stream_fs_last_merge_timestamp_seconds",
+            "When the last merged ranking was committed.",
+            of=STREAM,
+        )
+        self.merge_skips = self._counter(
+            "stream_fs_merge_skips_total",
+            "Times that the state of a partition could not be merged, by reason: incompatible "
+            "(other parameters made it), damaged, undecided (behind an open transaction).",
+            "reason",
+            of=STREAM,
+        )
+        self.merge_failures = self._counter(
+            "stream_fs_merge_failures_total",
+            "Attempts to merge that failed, by outcome: retried, aborted (and sent again), fenced "
+            "(by another owner), refused (until there is something else to merge).",
+            "outcome",
+            of=STREAM,
+        )
+
     def forget(self, stream: str, topic: str, partition: int) -> None:
         """Remove every series of a partition."""
         labels = {"stream": stream, "topic": topic, "partition": str(partition)}
         for metric in self._by_partition:
             metric.remove_by_labels(labels)
 
-    def _counter(self, name: str, meaning: str, *labels: str) -> Counter:
-        return self._kept(Counter(name, meaning, (*PARTITION, *labels), registry=self._registry))
+    def forget_merge(self, stream: str) -> None:
+        """Remove every series of the merge."""
+        for metric in self._by_stream:
+            metric.remove_by_labels({"stream": stream})
 
-    def _gauge(self, name: str, meaning: str, *labels: str) -> Gauge:
-        return self._kept(Gauge(name, meaning, (*PARTITION, *labels), registry=self._registry))
+    def _counter(self, name: str, meaning: str, *labels: str, of: Labels = PARTITION) -> Counter:
+        return self._kept(Counter(name, meaning, (*of, *labels), registry=self._registry), of)
 
-    def _histogram(self, name: str, meaning: str, buckets: tuple[float, ...]) -> Histogram:
-        return self._kept(
-            Histogram(name, meaning, PARTITION, buckets=buckets, registry=self._registry)
-        )
+    def _gauge(self, name: str, meaning: str, *labels: str, of: Labels = PARTITION) -> Gauge:
+        return self._kept(Gauge(name, meaning, (*of, *labels), registry=self._registry), of)
 
-    def _kept(self, metric: Metric) -> Metric:
-        self._by_partition.append(metric)
+    def _histogram(
+        self, name: str, meaning: str, buckets: tuple[float, ...], of: Labels = PARTITION
+    ) -> Histogram:
+        made = Histogram(name, meaning, of, buckets=buckets, registry=self._registry)
+        return self._kept(made, of)
+
+    def _kept(self, metric: Metric, of: Labels) -> Metric:
+        (self._by_partition if of == PARTITION else self._by_stream).append(metric)
         return metric

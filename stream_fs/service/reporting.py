@@ -59,6 +59,30 @@ def log_event(event: events.Event) -> None:
             text = "replayed ranking differs from the published one"
             _say(logging.WARNING, text, event.partition, event.chunk)
         case _:
+            _merge(event)
+
+
+def _merge(event: events.MergeEvent) -> None:
+    match event:
+        case events.MergeTaken():
+            _tell(logging.INFO, "merge taken over", {"sequence": event.sequence})
+        case events.MergedCommitted():
+            told = {
+                "sequence": event.sequence,
+                "sources": len(event.parts),
+                "partitions": event.partitions,
+                "seconds": event.seconds,
+            }
+            _tell(logging.INFO, "merged ranking committed", told)
+        case events.SourceSkipped():
+            text = "partition cannot be merged"
+            more = {"reason": event.reason, "detail": event.detail}
+            _say(logging.WARNING, text, event.partition, more=more)
+        case events.MergeFailed():
+            _tell(logging.WARNING, f"merge {event.outcome}", {"error": event.error})
+        case events.MergeGone():
+            _tell(logging.INFO, "merge given up", {})
+        case _:
             assert_never(event)
 
 
@@ -109,4 +133,8 @@ def _say(
         "offset": offset,
     }
     fields = {name: value for name, value in known.items() if value is not None}
-    _LOGGER.log(level, text, extra={"fields": {**fields, **(more or {})}})
+    _tell(level, text, {**fields, **(more or {})})
+
+
+def _tell(level: int, text: str, fields: Mapping[str, Any]) -> None:
+    _LOGGER.log(level, text, extra={"fields": dict(fields)})

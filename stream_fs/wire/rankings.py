@@ -65,7 +65,8 @@ class Fit:
 class Records:
     """How many: in the chunk, in total, dead letters, and by view those of the chunk that lack it.
 
-    Dead letters are counted from the end of the previous chunk. A merged ranking has no chunk.
+    Dead letters are counted from the end of the previous chunk. A merged ranking has no chunk: its
+    dead letters are those of all its sources since they began.
     """
 
     chunk: int | None
@@ -181,7 +182,10 @@ def merged_message(
     counts: Mapping[str, int],
     previous: Chosen | None,
 ) -> RankingMessage:
-    """The ranking of a whole stream, from the partition rankings that `sources` lists."""
+    """The ranking of a whole stream, from the partition models that `sources` lists.
+
+    `as_of` is the largest of theirs, `dead_letters` counts all of theirs.
+    """
     views = _ranked(ranking, counts)
     return RankingMessage(
         stream=stream,

@@ -22,6 +22,10 @@ class Backend(Protocol):
         """A new, empty input topic, and its state topic with as many partitions; its name."""
         ...
 
+    def grow(self, topic: str, partitions: int) -> None:
+        """Add partitions to a topic, up to so many."""
+        ...
+
     def state_topic(self, topic: str) -> str:
         """The name of the state topic of an input topic."""
         ...

@@ -189,6 +189,20 @@ class OutboxContract:
         for outbox in outboxes:
             outbox.close()
 
+    def test_the_merge_has_an_owner_of_its_own(self, backend: Backend) -> None:
+        topic = backend.topic()
+        task = owner(backend.transport().outbox(Partition(topic, 0)))
+        old = owner(backend.transport().merge_outbox())
+        new = owner(backend.transport().merge_outbox())
+        foreign = owner(backend.transport("other").merge_outbox())
+        with pytest.raises(FencedError):
+            publish(old, topic, b"old")
+        for outbox in (new, task, foreign):
+            publish(outbox, topic, b"sound")
+        assert values(published(backend, topic, 3)) == [b"sound"] * 3
+        for outbox in (old, new, task, foreign):
+            outbox.close()
+
     def test_closing_voids_an_open_transaction(self, backend: Backend) -> None:
         topic = backend.topic()
         outbox = owner(backend.transport().outbox(Partition(topic, 0)))

@@ -12,7 +12,8 @@ from __future__ import annotations
 from tests.contracts.input import InputContract
 from tests.contracts.outbox import OutboxContract
 from tests.contracts.state_log import StateLogContract
+from tests.contracts.state_logs import StateLogsContract
 
 
-class TransportContract(OutboxContract, StateLogContract, InputContract):
+class TransportContract(OutboxContract, StateLogContract, StateLogsContract, InputContract):
     """All of it."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic
+from confluent_kafka.cimpl import NewPartitions, NewTopic
 
 PATIENCE_SECONDS = 60.0
 """When to give up; far more than anything takes, also on a busy machine."""
@@ -41,6 +41,12 @@ class Topics:
         self._created.append(name)
         self.await_leaders(name, partitions)
         return name
+
+    def grow(self, name: str, partitions: int) -> None:
+        """Add partitions to a topic, up to so many."""
+        (grown,) = self.admin.create_partitions([NewPartitions(name, partitions)]).values()
+        grown.result(PATIENCE_SECONDS)
+        self.await_leaders(name, partitions)
 
     def await_leaders(self, name: str, partitions: int) -> None:
         """Wait until clients can use a topic that was just made."""

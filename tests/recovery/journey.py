@@ -37,6 +37,9 @@ clusters = {clusters}
 records = {chunk}
 [checkpoint]
 every_chunks = {every}
+# What is counted and compared here are the rankings of partitions.
+[merge]
+enabled = false
 [output]
 topic = "{topic}.{name}.rankings"
 [dead_letters]

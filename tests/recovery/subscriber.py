@@ -97,7 +97,7 @@ def problems(values: Iterable[bytes | None]) -> list[str]:
     """What is wrong with a series of rankings, in the order in which they were received.
 
     Every one has to be valid; those of each stream and partition have to be numbered from 1 on,
-    and to begin where the one before has ended.
+    and to begin where the one before has ended. Merged ones have numbers of their own.
     """
     schema = Draft202012Validator(json.loads(SCHEMA.read_text(encoding="utf-8")))
     found: list[str] = []
@@ -116,12 +116,15 @@ def problems(values: Iterable[bytes | None]) -> list[str]:
 
 def _gaps(rankings: Sequence[dict[str, Any]]) -> list[str]:
     found = []
-    number, following = 0, rankings[0]["offsets"]["from"]
+    number = 0
+    following: int | None = None
     for ranking in rankings:
         sequence, offsets = ranking["sequence"], ranking["offsets"]
         if sequence != number + 1:
             found.append(f"ranking {sequence} follows ranking {number}")
-        if offsets["from"] != following:
-            found.append(f"ranking {sequence} begins at {offsets['from']}, not at {following}")
-        number, following = sequence, offsets["next"]
+        if offsets is not None:
+            if following not in (None, offsets["from"]):
+                found.append(f"ranking {sequence} begins at {offsets['from']}, not at {following}")
+            following = offsets["next"]
+        number = sequence
     return found

@@ -24,6 +24,14 @@ def test_a_complete_series_has_no_problems() -> None:
     assert problems(SERIES) == []
 
 
+def test_merged_rankings_have_a_series_of_their_own() -> None:
+    example = json.loads((SCHEMA.parent / "examples" / "ranking.merged.json").read_text())
+    merged = [json.dumps({**example, "sequence": number}).encode() for number in range(1, 4)]
+    mixed = [SERIES[0], merged[0], *SERIES[1:3], merged[1], *SERIES[3:], merged[2]]
+    assert problems(mixed) == []
+    assert problems([merged[0], *SERIES, merged[2]]) == ["ranking 3 follows ranking 1"]
+
+
 def test_series_of_other_partitions_may_lie_between() -> None:
     others = [ranking(number, partition=99) for number in range(1, 4)]
     mixed = [SERIES[0], others[0], others[1], SERIES[1], others[2], *SERIES[2:]]

@@ -32,6 +32,7 @@ class Configuration(Section):
     selector: sections.Selector
     chunk: sections.Chunk
     checkpoint: sections.Checkpoint
+    merge: sections.Merge
     output: sections.Output
     dead_letters: sections.DeadLetters
     state: sections.State
@@ -76,6 +77,7 @@ class Configuration(Section):
                 tolerated=self.dead_letters.tolerated,
                 max_open=self.dead_letters.max_open,
             ),
+            merge_every=self.merge.every_seconds if self.merge.enabled else None,
             start=self.stream.start,
         )
 

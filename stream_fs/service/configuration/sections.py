@@ -100,6 +100,20 @@ class Checkpoint(Section):
     """Chunks between snapshots, and so the most that is computed again after a crash."""
 
 
+class Merge(Section):
+    """The ranking of the whole stream, from the models of its partitions.
+
+    It is published while there is more than one partition: with one, its ranking is the stream's.
+    A model is in it as of its last snapshot, so checkpoint.every_chunks says how often it advances.
+    A snapshot is the whole model: it is written once, and read once by the member that merges.
+    """
+
+    enabled: bool = True
+    """Whether merged rankings are published."""
+    every_seconds: Seconds = 10.0
+    """Seconds between two merged rankings, at least."""
+
+
 class Output(Section):
     """Where rankings go."""
 

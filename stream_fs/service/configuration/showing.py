@@ -76,7 +76,7 @@ def example() -> str:
 
 
 def _described(model: type[Section]) -> list[str]:
-    return [f"# {line}" for line in (getdoc(model) or "").splitlines()]
+    return [f"# {line}".rstrip() for line in (getdoc(model) or "").splitlines()]
 
 
 def _table(

@@ -19,7 +19,7 @@ from stream_fs.service.configuration.secrets import redacted
 from stream_fs.service.status import seen as seeing
 from stream_fs.service.status.document import SCHEMA, Health, Snapshot, Status
 from stream_fs.service.status.ranked import declared, ranked_views
-from stream_fs.service.status.seen import Seen, milliseconds
+from stream_fs.service.status.seen import Seen, SeenMerge, milliseconds
 from stream_fs.service.status.telling import dead_letters, partition_status, rankings
 
 _VERSION: Final = version("stream-fs")
@@ -36,9 +36,23 @@ class StatusObserver:
         self._began = clock()
         self._lock = threading.Lock()
         self._partitions: dict[Partition, Seen] = {}
+        self._merge: SeenMerge | None = None
 
     def __call__(self, event: events.Event) -> None:
         """Take note of an event."""
+        match event:
+            case events.MergedCommitted():
+                before = () if self._merge is None else self._merge.published.views
+                views = ranked_views(event, None, before, self._views)
+                self._merge = seeing.merged(self._merge, event, self._clock(), views)
+            case events.MergeGone():
+                self._merge = None
+            case events.MergeTaken() | events.SourceSkipped() | events.MergeFailed():
+                pass  # what is ours goes on
+            case _:
+                self._of_task(event)
+
+    def _of_task(self, event: events.TaskEvent) -> None:
         before = self._partitions.get(event.partition)
         if isinstance(event, events.PartitionGone):
             with self._lock:
@@ -58,7 +72,7 @@ class StatusObserver:
     def status(self, health: Health, complaint: str | None) -> Status:
         """All that is known; `complaint` says why there is no connection to the broker."""
         with self._lock:
-            partitions = sorted(self._partitions.items())
+            partitions, merge = sorted(self._partitions.items()), self._merge
         now = self._clock()
         return Status(
             schema=SCHEMA,
@@ -71,11 +85,11 @@ class StatusObserver:
                 partition_status(partition, seen, now, self._safe(complaint or seen.trouble))
                 for partition, seen in partitions
             ],
-            rankings=rankings(partitions, self._views),
+            rankings=rankings(merge, partitions, self._views),
             dead_letters=dead_letters(partitions, now),
         )
 
-    def _after(self, seen: Seen, event: events.Event) -> Seen:
+    def _after(self, seen: Seen, event: events.TaskEvent) -> Seen:
         match event:
             case events.PhaseChanged():
                 return seeing.phase_changed(seen, event)

@@ -66,12 +66,15 @@ def declared(configuration: Configuration) -> dict[str, Declared]:
 
 
 def ranked_views(
-    event: events.ChunkCommitted,
+    event: events.ChunkCommitted | events.MergedCommitted,
     report: Report | None,
     previous: Sequence[RankedView],
     views: Mapping[str, Declared],
 ) -> RankedViews:
-    """What is shown of a published ranking; `report` is its chunk's, `previous` the one before."""
+    """What is shown of a published ranking; `report` is its chunk's, `previous` the one before.
+
+    A merged one has no report: which views are missing is told of chunks.
+    """
     missing: Mapping[str, float] = {}
     if report is not None and report.chunk == event.ranking.chunk:
         missing = report.missing

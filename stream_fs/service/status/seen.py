@@ -1,4 +1,4 @@
-"""What was seen of one input partition. Never modified: every event gives a new one.
+"""What was seen of a partition, or of the merge. Never modified: every event gives a new one.
 
 So a web thread may read it at leisure while the loop goes on.
 """
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from stream_fs.pipeline import events
-from stream_fs.selector import Report
+from stream_fs.selector import Ranking, Report
 from stream_fs.service.status.document import OpenChunk, Snapshot
 from stream_fs.service.status.history import Point, appended
 from stream_fs.service.status.ranked import RankedViews
@@ -41,7 +41,6 @@ class Published:
     """The newest ranking that this process has published; `records` are those of the model."""
 
     time: float
-    offsets: tuple[int, int]
     sequence: int
     records: int
     preset: str
@@ -70,6 +69,8 @@ class Seen:
     report: Report | None = None
     """Of the chunk that is folded in, and perhaps not published yet."""
     published: Published | None = None
+    offsets: tuple[int, int] | None = None
+    """Of the published chunk."""
     snapshot: Snapshot | None = None
     points: tuple[Point, ...] = ()
     letters: Mapping[str, Letters] = field(default_factory=dict)
@@ -78,6 +79,14 @@ class Seen:
         """Records a second over the last minute, or since it is ours."""
         seconds = min(float(RATE_SECONDS), max(1.0, now - self.since))
         return self.recent.recent(now) / seconds
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SeenMerge:
+    """The newest merged ranking and those before it, from the moment that the merge was ours."""
+
+    published: Published
+    points: tuple[Point, ...]
 
 
 def phase_changed(seen: Seen, event: events.PhaseChanged) -> Seen:
@@ -114,23 +123,6 @@ def updated(seen: Seen, event: events.ChunkUpdated) -> Seen:
 def committed(seen: Seen, event: events.ChunkCommitted, now: float, views: RankedViews) -> Seen:
     """A published chunk; `views` is what is shown of its ranking."""
     ranking, offsets = event.ranking, (event.start, event.next_offset)
-    published = Published(
-        time=now,
-        offsets=offsets,
-        sequence=ranking.chunk,
-        records=ranking.total,
-        preset=ranking.preset,
-        score=ranking.score,
-        model=ranking.model,
-        views=views,
-    )
-    point = Point(
-        sequence=ranking.chunk,
-        time=milliseconds(now),
-        weight=tuple(round(view.weight, 4) for view in views),
-        missing=tuple(_rounded(view.missing) for view in views),
-        overlap=tuple(_rounded(view.overlap) for view in views),
-    )
     letters = dict(seen.letters)
     for reason, count in event.letters.items():
         before = letters.get(reason)
@@ -147,10 +139,44 @@ def committed(seen: Seen, event: events.ChunkCommitted, now: float, views: Ranke
         seen,
         trouble=None,
         sequence=ranking.chunk,
-        published=published,
-        points=appended(seen.points, point),
+        published=_published(ranking, ranking.chunk, now, views),
+        offsets=offsets,
+        points=appended(seen.points, _point(ranking.chunk, now, views)),
         letters=letters,
         snapshot=snapshot,
+    )
+
+
+def merged(
+    seen: SeenMerge | None, event: events.MergedCommitted, now: float, views: RankedViews
+) -> SeenMerge:
+    """A published merged ranking."""
+    points = () if seen is None else seen.points
+    return SeenMerge(
+        _published(event.ranking, event.sequence, now, views),
+        appended(points, _point(event.sequence, now, views)),
+    )
+
+
+def _published(ranking: Ranking, sequence: int, now: float, views: RankedViews) -> Published:
+    return Published(
+        time=now,
+        sequence=sequence,
+        records=ranking.total,
+        preset=ranking.preset,
+        score=ranking.score,
+        model=ranking.model,
+        views=views,
+    )
+
+
+def _point(sequence: int, now: float, views: RankedViews) -> Point:
+    return Point(
+        sequence=sequence,
+        time=milliseconds(now),
+        weight=tuple(round(view.weight, 4) for view in views),
+        missing=tuple(_rounded(view.missing) for view in views),
+        overlap=tuple(_rounded(view.overlap) for view in views),
     )
 
 

@@ -23,7 +23,7 @@ from stream_fs.service.status.document import (
 )
 from stream_fs.service.status.history import MOST_POINTS, Point, spread
 from stream_fs.service.status.ranked import Declared, RankedView
-from stream_fs.service.status.seen import Letters, Published, Seen, milliseconds
+from stream_fs.service.status.seen import Letters, Published, Seen, SeenMerge, milliseconds
 
 VALUES_TOGETHER: Final = 30_000
 """Of all histories; where there are many, each has fewer points."""
@@ -40,9 +40,9 @@ def partition_status(
     """One partition; `reason` is why it waits, if it does."""
     published = seen.published
     commit = None
-    if published is not None:
+    if published is not None and seen.offsets is not None:
         age = round(max(0.0, now - published.time), 3)
-        commit = Commit(milliseconds(published.time), age, _offsets(published.offsets))
+        commit = Commit(milliseconds(published.time), age, _offsets(seen.offsets))
     return PartitionStatus(
         topic=partition.topic,
         partition=partition.number,
@@ -67,16 +67,20 @@ def _state(seen: Seen, *, waiting: bool) -> State:
     return seen.phase
 
 
-def rankings(known: Known, views: Mapping[str, Declared]) -> list[RankingStatus]:
-    """The newest ranking of every partition that has one."""
-    published = [(at, seen, seen.published) for at, seen in known if seen.published is not None]
+def rankings(
+    merge: SeenMerge | None, known: Known, views: Mapping[str, Declared]
+) -> list[RankingStatus]:
+    """The newest merged ranking, if the merge is ours, and that of every partition that has one."""
+    published: list[tuple[Partition | None, Published, Sequence[Point]]] = [
+        (at, seen.published, seen.points) for at, seen in known if seen.published is not None
+    ]
+    if merge is not None:
+        published.insert(0, (None, merge.published, merge.points))
     # Three histories for each view.
     series = max(1, 3 * len(views) * len(published))
     points = min(MOST_POINTS, max(LEAST_POINTS, VALUES_TOGETHER // series))
     room = _Room(SCORES_TOGETHER)
-    return [
-        _ranking(at, one, spread(seen.points, points), views, room) for at, seen, one in published
-    ]
+    return [_ranking(at, one, spread(past, points), views, room) for at, one, past in published]
 
 
 class _Room:
@@ -94,16 +98,16 @@ class _Room:
 
 
 def _ranking(
-    partition: Partition,
+    partition: Partition | None,
     published: Published,
     points: Sequence[Point],
     views: Mapping[str, Declared],
     room: _Room,
 ) -> RankingStatus:
     return RankingStatus(
-        scope="partition",
-        topic=partition.topic,
-        partition=partition.number,
+        scope="merged" if partition is None else "partition",
+        topic=None if partition is None else partition.topic,
+        partition=None if partition is None else partition.number,
         sequence=published.sequence,
         time=milliseconds(published.time),
         records=published.records,

@@ -34,6 +34,9 @@ class KafkaBackend:
         self._states[name] = self.topics.create("state", partitions=partitions)
         return name
 
+    def grow(self, topic: str, partitions: int) -> None:
+        self.topics.grow(topic, partitions)
+
     def state_topic(self, topic: str) -> str:
         return self._states[topic]
 

@@ -101,6 +101,16 @@ class Member:
             if "partition" in sample.labels
         }
 
+    @property
+    def merge_series(self) -> set[str]:
+        """The names of the series of the merge."""
+        return {
+            sample.name
+            for family in self.registry.collect()
+            for sample in family.samples
+            if "merge" in sample.name
+        }
+
     def _observe(self, event: events.Event) -> None:
         self.events.append(event)
         self._metrics(event)

@@ -82,6 +82,11 @@ class Service:
     def send(self, number: signal.Signals) -> None:
         self._process.send_signal(number)
 
+    def terminate(self) -> None:
+        """End it in order."""
+        self.send(signal.SIGTERM)
+        assert self.ends() == 0, self.said
+
     def ends(self) -> int:
         """Its exit code, when it has ended by itself."""
         try:

@@ -148,6 +148,16 @@ class Stream:
             if plan.name in self._created:
                 self.topics.await_leaders(plan.name, plan.partitions)
 
+    def grow(self, partitions: int) -> None:
+        """Add partitions, up to so many, to the only input topic and to its state."""
+        (topic,) = self.inputs
+        for name in (self.configuration().state_topics()[topic], topic):
+            self.topics.grow(name, partitions)
+            self._producer.list_topics(name, PATIENCE_SECONDS)  # so that it knows of them, too
+        new = [Partition(topic, number) for number in range(len(self.partitions), partitions)]
+        self.partitions += new
+        self.fed |= {place: [] for place in new}
+
     def remove(self) -> None:
         self._uncommitted.close()
         self._decided.close()
@@ -201,12 +211,17 @@ class Stream:
     # --- what comes out ------------------------------------------------------------------------
 
     def rankings(self) -> Output:
-        """Every published ranking."""
+        """Every published ranking of a partition."""
         found: dict[Partition, list[Published]] = {place: [] for place in self.partitions}
         for published in self.committed(self.configuration().output.topic).values():
-            ranking = json.loads(published.value or b"")
-            found[Partition(ranking["topic"], ranking["partition"])].append(published)
+            if (place := ranked(published)) is not None:
+                found[place].append(published)
         return found
+
+    def merged(self) -> list[dict[str, Any]]:
+        """Every published ranking of the whole stream."""
+        committed = self.committed(self.configuration().output.topic).values()
+        return [json.loads(one.value or b"") for one in committed if ranked(one) is None]
 
     def letters(self) -> Output:
         """Every dead letter."""
@@ -242,6 +257,14 @@ class Stream:
     def _end(reader: Consumer, topic: str, partition: int) -> int:
         _, end = reader.get_watermark_offsets(TopicPartition(topic, partition), PATIENCE_SECONDS)
         return int(end)
+
+
+def ranked(published: Published) -> Partition | None:
+    """The partition that a ranking is about; None of a merged one."""
+    ranking = json.loads(published.value or b"")
+    if ranking["scope"] == "merged":
+        return None
+    return Partition(ranking["topic"], ranking["partition"])
 
 
 def origin(letter: Published) -> Partition:

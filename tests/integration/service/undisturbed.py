@@ -15,7 +15,7 @@ from stream_fs.pipeline.task import Surroundings
 from stream_fs.pipeline.worker import Worker
 from stream_fs.records import Message
 from tests.contracts.backend import Published
-from tests.integration.service.stream import Changes, Output, Stream, origin
+from tests.integration.service.stream import Changes, Output, Stream, origin, ranked
 
 _SCHEMAS: Final = Path(__file__).parents[3] / "schemas"
 
@@ -57,8 +57,8 @@ def undisturbed(stream: Stream, changes: Changes | None = None) -> tuple[Output,
         quiet, seen = (quiet + 1 if now_seen == seen else 0), now_seen
     rankings: dict[Partition, list[Published]] = {place: [] for place in stream.partitions}
     for message in broker.committed(settings.rankings_topic):
-        ranking = json.loads(message.value or b"")
-        rankings[Partition(ranking["topic"], ranking["partition"])].append(_published(message))
+        if (place := ranked(_published(message))) is not None:
+            rankings[place].append(_published(message))
     letters: dict[Partition, list[Published]] = {place: [] for place in stream.partitions}
     for message in broker.committed(settings.dead_letter_topic):
         letters[origin(_published(message))].append(_published(message))

@@ -6,6 +6,13 @@ import hashlib
 
 import msgpack
 
+from stream_fs.checkpoint import (
+    MERGE_KEY,
+    MergedPart,
+    MergeProgress,
+    decode_merge_progress,
+    encode_merge_progress,
+)
 from stream_fs.checkpoint.manifest import ArrayEntry, Manifest, read_manifest, write_manifest
 from stream_fs.checkpoint.progress import Progress, SnapshotPlace, decode_progress, encode_progress
 from stream_fs.checkpoint.snapshot import encode
@@ -77,3 +84,24 @@ def test_progress() -> None:
     )
     assert encode_progress(progress) == data
     assert decode_progress(data) == progress
+
+
+def test_progress_of_the_merge() -> None:
+    assert MERGE_KEY == b"merge/progress"
+    progress = MergeProgress(
+        sequence=9,
+        parts=(MergedPart("in", 0, 5), MergedPart("in", 3, 2)),
+        chosen={"a": (0, 3, 8), "b": ()},
+        fingerprint="00ff",
+    )
+    expected = msgpack.packb(
+        {
+            "v": 1,
+            "sequence": 9,
+            "parts": [["in", 0, 5], ["in", 3, 2]],
+            "chosen": {"a": bytes([0b10010000, 0b10000000]), "b": b""},
+            "fingerprint": "00ff",
+        }
+    )
+    assert encode_merge_progress(progress) == expected
+    assert decode_merge_progress(expected) == progress

@@ -4,7 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stream_fs.checkpoint.keys import Key, manifest_key, parse_key, part_key, progress_key
+from stream_fs.checkpoint.keys import (
+    MERGE_KEY,
+    Key,
+    manifest_key,
+    parse_key,
+    part_key,
+    progress_key,
+)
 
 topics = st.from_regex(r"[A-Za-z0-9._-]{1,249}", fullmatch=True)
 numbers = st.integers(0, 2**31 - 1)
@@ -52,6 +59,7 @@ def test_what_they_hold() -> None:
         b"a/b/3/progress",
         b"\xff/3/progress",
         "in/³/progress".encode(),
+        MERGE_KEY,
     ],
 )
 def test_any_other_key_is_none_of_ours(key: bytes) -> None:

@@ -24,6 +24,9 @@ class MemoryBackend:
         self._broker.create(self._topics[name], partitions)
         return name
 
+    def grow(self, topic: str, partitions: int) -> None:
+        self._broker.grow(topic, partitions)
+
     def state_topic(self, topic: str) -> str:
         return self._topics[topic]
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from stream_fs.checkpoint import MergedPart
 from stream_fs.pipeline import events
 from stream_fs.pipeline.ports import Partition
 from stream_fs.selector import Ranking, Report, ViewRanking
@@ -64,6 +65,33 @@ def committed(
         snapshot_bytes=snapshot_bytes,
         seconds=0.25,
     )
+
+
+def merged(sequence: int = 4) -> events.MergedCommitted:
+    return events.MergedCommitted(
+        sequence,
+        ranking(),
+        parts=(MergedPart("digits", 3, 7), MergedPart("digits", 4, 2)),
+        overlap={"fourier": 0.5},
+        as_of=1_700_000_000_000,
+        partitions=3,
+        seconds=0.125,
+    )
+
+
+def merge_life() -> list[events.Event]:
+    """Every kind of event that the merge has, but for its end."""
+    return [
+        events.MergeTaken(3),
+        events.MergeFailed("retried", "timed out"),
+        events.MergeFailed("aborted", "coordinator moved"),
+        events.SourceSkipped(HERE, "incompatible", "clusters: 3 → 2"),
+        events.SourceSkipped(HERE, "damaged", "torn"),
+        events.SourceSkipped(THERE, "undecided", "open"),
+        merged(),
+        events.MergeFailed("refused", "not finite"),
+        events.MergeFailed("fenced", "epoch"),
+    ]
 
 
 def one_of_each(partition: Partition = HERE) -> list[events.Event]:

@@ -18,6 +18,8 @@ from stream_fs.service.reporting import log_event
 from tests.unit.service.happenings import (
     HERE,
     committed,
+    merge_life,
+    merged,
     one_of_each,
     read,
     restored,
@@ -128,6 +130,28 @@ def test_levels(event: events.Event, level: str) -> None:
     assert (entry["topic"], entry["partition"]) == ("digits", 3)
 
 
+@pytest.mark.parametrize(
+    ("event", "level", "fields"),
+    [
+        (events.MergeTaken(3), "info", {"sequence": 3}),
+        (merged(4), "info", {"sequence": 4, "sources": 2, "partitions": 3, "seconds": 0.125}),
+        (
+            events.SourceSkipped(HERE, "damaged", "torn"),
+            "warning",
+            {"topic": "digits", "partition": 3, "reason": "damaged", "detail": "torn"},
+        ),
+        (events.MergeFailed("fenced", "epoch"), "warning", {"error": "epoch"}),
+        (events.MergeGone(), "info", {}),
+    ],
+)
+def test_what_is_said_of_the_merge(
+    event: events.Event, level: str, fields: dict[str, object]
+) -> None:
+    entry = said_of(event)
+    assert entry["level"] == level
+    assert {name: entry[name] for name in fields} == fields
+
+
 def test_records_that_were_merely_read_are_not_logged() -> None:
     out = start()
     log_event(read())
@@ -137,13 +161,12 @@ def test_records_that_were_merely_read_are_not_logged() -> None:
 @pytest.mark.parametrize("format", ["text", "json"])
 def test_every_event_is_one_line(format: Literal["text", "json"]) -> None:
     out = start(format)
-    told = [event for event in one_of_each() if not isinstance(event, events.RecordsRead)]
+    every = [*one_of_each(), events.PartitionGone(HERE), *merge_life(), events.MergeGone()]
+    told = [event for event in every if not isinstance(event, events.RecordsRead)]
     for event in told:
         log_event(event)
     assert len(out.getvalue().splitlines()) == len(told)
-    assert {type(event) for event in one_of_each()} | {events.PartitionGone} == set(
-        get_args(events.Event)
-    )
+    assert {type(event) for event in every} == set(get_args(events.Event))
 
 
 @pytest.mark.parametrize("format", ["text", "json"])

@@ -17,6 +17,7 @@ from tests.unit.service.happenings import (
     HERE,
     THERE,
     committed,
+    merge_life,
     one_of_each,
     read,
     restored,
@@ -73,11 +74,12 @@ def test_a_metric_is_declared_by_the_rules(metric: Metric) -> None:
 def test_a_quantity_has_its_unit_at_the_end_of_its_name() -> None:
     ends = {metric.name.rsplit("_", 1)[1] for metric in declared() if metric.type == "gauge"}
     without_unit = {"iterations", "objective", "alpha", "error", "phase", "ready"}
+    without_unit |= {"sources", "partitions"}
     assert ends - without_unit == {"records", "ratio", "seconds", "bytes"}
 
 
 def test_every_declared_metric_appears_after_a_life_with_every_event(watched: Watched) -> None:
-    for event in one_of_each():
+    for event in (*one_of_each(), *merge_life()):
         watched.observe(event)
     watched.observe.log_end(HERE, 200)
     silent = [metric.name for metric in watched.registry.collect() if not metric.samples]
@@ -201,3 +203,25 @@ def test_every_series_of_a_partition_says_which(watched: Watched) -> None:
     for metric in watched.registry.collect():
         if metric.name not in ("stream_fs_build", "stream_fs_ready"):
             assert all(set(PARTITION) <= set(sample.labels) for sample in metric.samples)
+
+
+def test_values_after_a_life_of_the_merge_which_go_with_it(watched: Watched) -> None:
+    before = watched.series()
+    for event in merge_life():
+        watched.observe(event)
+
+    def value(name: str, **labels: str) -> float | None:
+        return watched.registry.get_sample_value(name, {"stream": "stream", **labels})
+
+    assert value("stream_fs_merged_rankings_total") == 1
+    assert value("stream_fs_merge_seconds_sum") == 0.125
+    assert value("stream_fs_merge_sources") == 2
+    assert value("stream_fs_merge_partitions") == 3
+    assert value("stream_fs_last_merge_timestamp_seconds") == NOW
+    for reason in ("incompatible", "damaged", "undecided"):
+        assert value("stream_fs_merge_skips_total", reason=reason) == 1
+    for outcome in ("retried", "aborted", "refused", "fenced"):
+        assert value("stream_fs_merge_failures_total", outcome=outcome) == 1
+    assert len(watched.series()) > len(before)
+    watched.observe(events.MergeGone())
+    assert watched.series() == before

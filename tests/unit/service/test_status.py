@@ -10,6 +10,7 @@ import numpy as np
 import orjson
 import pytest
 
+from stream_fs.checkpoint import MergedPart
 from stream_fs.pipeline import events
 from stream_fs.pipeline.ports import Partition
 from stream_fs.records import Reason
@@ -19,7 +20,15 @@ from stream_fs.service.status.document import Health, encode
 from stream_fs.service.status.history import MOST_POINTS
 from stream_fs.service.status.telling import SCORES_TOGETHER, VALUES_TOGETHER
 from tests.unit.service.configuring import LEAST, loaded, with_lines
-from tests.unit.service.happenings import HERE, THERE, one_of_each, read, restored, updated
+from tests.unit.service.happenings import (
+    HERE,
+    THERE,
+    merge_life,
+    one_of_each,
+    read,
+    restored,
+    updated,
+)
 from tests.unit.wire.schemas import errors_in
 
 NOW = 1_700_000_000.0
@@ -259,6 +268,36 @@ def test_a_partition_that_goes_takes_everything_with_it(watched: Watched) -> Non
     assert found["dead_letters"] == []
     watched.observe(events.PartitionGone(THERE))
     assert watched.document()["partitions"] == []
+
+
+def merged(sequence: int, first: int = 1) -> events.MergedCommitted:
+    """Of two partitions."""
+    parts = (MergedPart("digits", 3, 7), MergedPart("digits", 4, 2))
+    ranking = committed(first=first).ranking
+    return events.MergedCommitted(sequence, ranking, parts, {}, 0, partitions=2, seconds=0.1)
+
+
+def test_the_merged_ranking_comes_first_and_goes_with_the_merge(watched: Watched) -> None:
+    watched.observe(committed())
+    for sequence in (4, 5):
+        watched.now += 10
+        watched.observe(merged(sequence))
+    first, second = watched.document()["rankings"]
+    assert (first["scope"], first["topic"], first["partition"]) == ("merged", None, None)
+    assert (first["sequence"], first["history"]["sequence"]) == (5, [4, 5])
+    assert first["time"] == round(watched.now * 1000)
+    assert [view["missing"] for view in first["views"]] == [None, None]
+    assert [view["overlap"] for view in first["views"]] == [1.0, 1.0]
+    assert (second["scope"], second["partition"]) == ("partition", 3)
+    watched.observe(events.MergeGone())
+    assert [ranking["scope"] for ranking in watched.document()["rankings"]] == ["partition"]
+
+
+def test_what_the_merge_says_of_partitions_makes_none_of_them_ours(watched: Watched) -> None:
+    for event in merge_life():
+        if not isinstance(event, events.MergedCommitted):
+            watched.observe(event)
+    assert (watched.document()["partitions"], watched.document()["rankings"]) == ([], [])
 
 
 def test_the_history_is_bounded_and_goes_back_to_the_beginning(watched: Watched) -> None:

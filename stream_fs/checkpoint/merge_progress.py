@@ -1,0 +1,93 @@
+"""The progress record of the merge: the last merged ranking, and what it was made from.
+
+Written in one transaction with the ranking. Whoever takes the merge over continues from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from stream_fs.checkpoint.plain import Malformed, field, mapping, pack, unpack, whole
+from stream_fs.errors import CorruptProgress, UnknownProgressVersion
+
+VERSION: Final = 1
+
+
+class MergedPart(NamedTuple):
+    """A partition that went into a merged ranking, as of this chunk."""
+
+    topic: str
+    partition: int
+    chunk: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergeProgress:
+    """After a merged ranking: its number, its parts, and the features of each view that it has.
+
+    The features are in the order of their indices: only which ones they are is kept, a bit each.
+    `fingerprint` is that of the parameters that made it.
+    """
+
+    sequence: int
+    parts: tuple[MergedPart, ...]
+    chosen: Mapping[str, tuple[int, ...]]
+    fingerprint: str
+
+
+def encode_merge_progress(progress: MergeProgress) -> bytes:
+    """The record's bytes."""
+    return pack(
+        {
+            "v": VERSION,
+            "sequence": progress.sequence,
+            "parts": [list(part) for part in progress.parts],
+            "chosen": {name: _bits(features) for name, features in progress.chosen.items()},
+            "fingerprint": progress.fingerprint,
+        }
+    )
+
+
+def decode_merge_progress(data: bytes) -> MergeProgress:
+    """The inverse of `encode_merge_progress`; `CorruptProgress` or `UnknownProgressVersion`."""
+    try:
+        record = mapping(unpack(data))
+        version = whole(record, "v")
+        if version != VERSION:
+            raise UnknownProgressVersion("progress record of the merge", version, VERSION)
+        return MergeProgress(
+            sequence=whole(record, "sequence"),
+            parts=tuple(_part(row) for row in field(record, "parts", list)),
+            chosen=_chosen(field(record, "chosen", dict)),
+            fingerprint=field(record, "fingerprint", str),
+        )
+    except Malformed as error:
+        raise CorruptProgress(
+            f"the progress record of the merge cannot be used: {error}"
+        ) from error
+
+
+def _part(row: object) -> MergedPart:
+    match row:
+        case [str(topic), int(partition), int(chunk)] if partition >= 0 and chunk >= 1:
+            return MergedPart(topic, partition, chunk)
+    raise Malformed("one of its parts is not topic, partition, chunk")
+
+
+def _chosen(fields: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
+    return {name: _features(field(fields, name, bytes)) for name in fields}
+
+
+def _bits(features: Sequence[int]) -> bytes:
+    """A bit for every feature up to the last one that is chosen."""
+    flags = np.zeros(max(features, default=-1) + 1, np.bool_)
+    flags[list(features)] = True
+    return np.packbits(flags).tobytes()
+
+
+def _features(bits: bytes) -> tuple[int, ...]:
+    return tuple(np.flatnonzero(np.unpackbits(np.frombuffer(bits, np.uint8))).tolist())

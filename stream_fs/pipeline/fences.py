@@ -1,0 +1,39 @@
+"""How often in a row something was taken from us that the group says is ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from stream_fs.errors import FencedError, NoOwnership
+
+MOST_FENCES = 5
+"""Times in a row; then another process publishes with the same group name."""
+QUIET_SECONDS = 60.0
+"""Without being fenced for so long, the count starts anew."""
+
+
+class Fences:
+    """Of one partition, or of the merge; `jitter` spreads those who take over again."""
+
+    def __init__(self, jitter: Callable[[], float]) -> None:
+        self._jitter = jitter
+        self._times: list[float] = []
+
+    def note(self, now: float) -> bool:
+        """Count one more; whether it is the last that is endured."""
+        if self._times and now - self._times[-1] > QUIET_SECONDS:
+            self._times.clear()
+        self._times.append(now)
+        return len(self._times) >= MOST_FENCES
+
+    def again(self) -> float:
+        """When to take over again."""
+        return self._times[-1] + self._jitter() * 2.0 ** len(self._times)
+
+    def refusal(self, what: str, error: FencedError) -> NoOwnership:
+        """Why it is not taken over again."""
+        return NoOwnership(
+            f"{what} was taken over by another process {len(self._times)} times in a row, "
+            "although the group has assigned it to this one: another process publishes with "
+            f"the same group name. Stop it, or give this one another group. ({error})"
+        )

@@ -1,0 +1,84 @@
+"""The stream's ranking from the models of its partitions.
+
+Pure: the same models, and the same merged ranking before, give the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from stream_fs.checkpoint import MERGE_KEY, MergedPart, MergeProgress, encode_merge_progress
+from stream_fs.pipeline.outcome import Model
+from stream_fs.pipeline.ports import Outgoing, Partition
+from stream_fs.pipeline.settings import StreamSettings
+from stream_fs.selector import Ranking, rank
+from stream_fs.selector.merge import merge
+from stream_fs.wire import rankings
+from stream_fs.wire.ranking_codec import publish
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Merged:
+    """A merged ranking, ready to be published with the progress that it makes."""
+
+    progress: MergeProgress
+    ranking: Ranking
+    overlap: Mapping[str, float]
+    as_of: int
+    records: tuple[Outgoing, ...]
+
+
+def parts_of(models: Mapping[Partition, Model]) -> tuple[MergedPart, ...]:
+    """What a ranking from these models lists, in its order: that of the names, then of numbers."""
+    return tuple(MergedPart(*place, models[place].state.chunk) for place in sorted(models))
+
+
+def merged(
+    settings: StreamSettings,
+    home: Partition,
+    models: Mapping[Partition, Model],
+    before: MergeProgress | None,
+) -> Merged:
+    """Merge, rank, and put into bytes what is to be said of it; there is at least one model.
+
+    `home` is the partition with whose state the progress is kept. The selection is told against
+    the ranking before, as long as the same parameters made it.
+    """
+    parts = parts_of(models)
+    top = rankings.top_counts(settings.params, settings.output_top)
+    ranking = rank(merge([models[place].state for place in sorted(models)]), top)
+    comparable = before is not None and before.fingerprint == settings.params.fingerprint
+    message = rankings.merged_message(
+        ranking,
+        stream=settings.stream,
+        sequence=1 if before is None else before.sequence + 1,
+        sources=[rankings.Source(*part) for part in parts],
+        as_of=max(model.as_of for model in models.values()),
+        dead_letters=sum(model.letters for model in models.values()),
+        counts=top,
+        previous=before.chosen if before is not None and comparable else None,
+    )
+    progress = MergeProgress(
+        sequence=message.sequence,
+        parts=parts,
+        chosen=message.chosen,
+        fingerprint=settings.params.fingerprint,
+    )
+    sent = publish(message, settings.output_format)
+    return Merged(
+        progress=progress,
+        ranking=ranking,
+        overlap={name: change.overlap for name, change in (message.selection or {}).items()},
+        as_of=message.as_of,
+        records=(
+            Outgoing(settings.rankings_topic, sent.key, sent.value, sent.headers),
+            Outgoing(
+                settings.state_topics[home.topic],
+                MERGE_KEY,
+                encode_merge_progress(progress),
+                (),
+                home.number,
+            ),
+        ),
+    )

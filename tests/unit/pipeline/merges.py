@@ -1,0 +1,96 @@
+"""A stream with several partitions in memory, and its merged rankings."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from stream_fs.pipeline.memory import MemoryBroker, MemoryTransport
+from stream_fs.pipeline.outcome import Model, model_of
+from stream_fs.pipeline.ports import Partition
+from stream_fs.pipeline.restore import last_progress, newest_usable
+from stream_fs.pipeline.settings import StreamSettings
+from tests.unit.pipeline.lives import STATE, TOPIC, Life, broker, fill, published, records, settings
+
+EVERY = 5.0
+"""Seconds between merged rankings."""
+
+
+def merging(**changes: Any) -> StreamSettings:
+    return settings(**{"merge_every": EVERY, "output_top": 3, **changes})
+
+
+def stream(partitions: int = 3, count: int = 60) -> MemoryBroker:
+    """Records for every partition: 60 are three chunks, 60 more are seven; every third is saved."""
+    made = broker(partitions)
+    for number in range(partitions):
+        more(made, number, count, seed=number)
+    return made
+
+
+def more(made: MemoryBroker, partition: int, count: int = 60, seed: int = 9) -> None:
+    """More records for one partition."""
+    fill(made, list(records(count, seed=seed)), partition)
+
+
+def outsider(made: MemoryBroker) -> MemoryTransport:
+    """Somebody else in the same group."""
+    return made.transport("g", {TOPIC: STATE})
+
+
+def give(made: MemoryBroker, *shares: tuple[Life, Sequence[int]]) -> None:
+    """Let the group assign exactly these partitions."""
+    by_member = {id(life.worker._input): numbers for life, numbers in shares}
+
+    def share(_: str, member: object) -> list[Partition]:
+        return [Partition(TOPIC, number) for number in by_member.get(id(member), [])]
+
+    made._share = share  # type: ignore[method-assign, assignment]  # in place of the even one
+    made._rebalance("g")
+
+
+def settle(life: Life, rounds: int = 2) -> None:
+    """Work until there is nothing to do, and let the merge look so many times."""
+    for _ in range(rounds):
+        assert life.run(120)
+        life.now += EVERY
+    assert life.run(80)
+
+
+def merged_rankings(made: MemoryBroker) -> list[dict[str, Any]]:
+    """In their order."""
+    found = [json.loads(value) for _, value, _ in published(made)]
+    return [ranking for ranking in found if ranking["scope"] == "merged"]
+
+
+def sequences(made: MemoryBroker) -> list[int]:
+    return [ranking["sequence"] for ranking in merged_rankings(made)]
+
+
+def sources(ranking: dict[str, Any]) -> dict[int, int]:
+    """Sequences by partition."""
+    return {source["partition"]: source["sequence"] for source in ranking["sources"]}
+
+
+def last_sources(made: MemoryBroker) -> dict[int, int]:
+    return sources(merged_rankings(made)[-1])
+
+
+def places(count: int) -> list[Partition]:
+    return [Partition(TOPIC, number) for number in range(count)]
+
+
+def saved_model(made: MemoryBroker, place: Partition) -> Model:
+    """That of the newest snapshot."""
+    log = outsider(made).state_log(place)
+    progress = _end(last_progress(log, place))
+    return model_of(_end(newest_usable(log, place, progress, settings().params))[0])
+
+
+def _end(steps: Any) -> Any:
+    try:
+        while True:
+            next(steps)
+    except StopIteration as end:
+        return end.value

@@ -1,0 +1,176 @@
+"""Who merges, and that nothing is lost or doubled wherever the merge fails or moves."""
+
+from __future__ import annotations
+
+import pytest
+
+from stream_fs.checkpoint import MERGE_KEY
+from stream_fs.errors import AbortableError, NoOwnership, RetriableError
+from stream_fs.pipeline import events
+from stream_fs.pipeline.memory import Call, MemoryBroker
+from stream_fs.pipeline.ports import Outgoing
+from tests.unit.pipeline.lives import STATE, Life
+from tests.unit.pipeline.merges import (
+    EVERY,
+    last_sources,
+    merged_rankings,
+    merging,
+    more,
+    outsider,
+    sequences,
+    settle,
+    sources,
+    stream,
+)
+
+STEPS = ["merge begun", "merge sent", "merge committed"]
+
+
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("survived", [0, 1, 2])
+def test_a_crash_at_any_step_leaves_no_gap_and_nothing_twice(step: str, survived: int) -> None:
+    made = stream(count=20)
+    deaths = 0
+    for number in range(8):
+        life = Life(made, merging(checkpoint_every=1), (step, survived))
+        for again in range(survived + 1):
+            more(made, number % 3, 15, seed=10 * number + again)
+            if not (life.run(40) and later(life).run(40)):
+                deaths += 1
+                break
+        else:
+            life.die()
+        undisturbed(made)
+    found = merged_rankings(made)
+    assert deaths > 3
+    assert [ranking["sequence"] for ranking in found] == list(range(1, len(found) + 1))
+    listed = [tuple(sources(ranking).items()) for ranking in found]
+    assert len(set(listed)) == len(listed) > 5
+
+
+def later(life: Life) -> Life:
+    """It is time for the next merged ranking."""
+    life.now += EVERY
+    return life
+
+
+def undisturbed(made: MemoryBroker) -> None:
+    """A life that is long enough for one merged ranking."""
+    life = Life(made, merging(checkpoint_every=1))
+    assert life.run(60)
+    life.die()
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "after_effect"),
+    [
+        ("begin", RetriableError, False),
+        ("send", RetriableError, False),
+        ("send", AbortableError, True),
+        ("commit", RetriableError, False),
+        ("commit", RetriableError, True),
+        ("commit", AbortableError, False),
+    ],
+)
+def test_a_failed_call_is_made_good(
+    call: Call, error: type[RetriableError | AbortableError], after_effect: bool
+) -> None:
+    made = stream()
+    life = Life(made, merging())
+    settle(life, rounds=1)
+    more(made, 1, 60, seed=9)
+    assert life.run(50)
+    assert sequences(made) == [1]
+    made.fail_next(
+        call, error("now and then"), after_effect=after_effect
+    )  # the next is the merge's
+    settle(life)
+    assert [event.error for event in life.of(events.MergeFailed)] == ["now and then"]
+    assert not life.of(events.TransactionFailed)
+    assert sequences(made) == [1, 2]
+
+
+def test_taking_over_is_tried_again() -> None:
+    made = stream()
+    life = Life(made, merging())
+    for _ in range(4):  # of three tasks and of the merge
+        made.fail_next("take_over", RetriableError("later"))
+    settle(life)
+    assert [event.error for event in life.of(events.MergeFailed)] == ["later"]
+    assert len(life.of(events.MergeTaken)) == 1
+    assert last_sources(made) == {0: 1, 1: 1, 2: 1}
+
+
+def test_a_zombie_is_fenced_and_the_heir_goes_on() -> None:
+    made = stream(count=20)
+    zombie = Life(made, merging(checkpoint_every=1))
+    settle(zombie)
+    assert sequences(made) == [1]
+    zombie.die()  # the group believes so
+    heir = Life(made, merging(checkpoint_every=1))
+    for number in (0, 1):
+        more(made, number, 15)
+        settle(heir)
+    (taken,) = heir.of(events.MergeTaken)
+    assert taken.sequence == 1
+    assert sequences(made) == [1, 2, 3]
+    zombie.worker._tasks.clear()  # or these would be fenced first
+    zombie.now += EVERY
+    assert zombie.run(200)
+    assert [event.outcome for event in zombie.of(events.MergeFailed)] == ["fenced"]
+    assert sequences(made) == [1, 2, 3]
+
+
+def test_who_is_fenced_again_and_again_gives_up() -> None:
+    made = stream(count=20)
+    life = Life(made, merging(checkpoint_every=1))
+    settle(life)
+    with pytest.raises(NoOwnership, match=r"the merge was taken over .* 5 times in a row"):
+        contested(life)
+    assert [event.outcome for event in life.of(events.MergeFailed)] == ["fenced"] * 5
+
+
+def contested(life: Life) -> None:
+    """Somebody else takes the merge over whenever there is something to publish."""
+    for number in range(20):
+        outsider(life.broker).merge_outbox().take_over()
+        more(life.broker, 0, 15, seed=number)
+        assert life.run(60)
+        life.now += EVERY
+
+
+def test_the_merge_goes_with_the_first_partition() -> None:
+    made = stream(partitions=4, count=20)
+    one = Life(made, merging(checkpoint_every=1))
+    settle(one)
+    two = Life(made, merging(checkpoint_every=1))  # gets 1 and 3
+    settle(two)
+    assert not two.of(events.MergeTaken)
+    one.worker.stop()
+    assert len(one.of(events.MergeGone)) == 1
+    for number in range(4):
+        more(made, number, 15, seed=number)
+    settle(two)
+    assert two.of(events.MergeTaken)
+    assert last_sources(made) == dict.fromkeys(range(4), 2)
+    assert sequences(made) == list(range(1, len(merged_rankings(made)) + 1))
+    two.worker.stop()
+    assert len(two.of(events.MergeGone)) == 1
+
+
+def test_a_task_finds_its_progress_behind_many_merged_rankings() -> None:
+    made = stream()
+    first = Life(made, merging())
+    settle(first)
+    first.die()
+    outbox = outsider(made).merge_outbox()
+    outbox.take_over()
+    (last,) = [m.value for m in made.committed(STATE) if m.key == MERGE_KEY][-1:]
+    for _ in range(1000):
+        outbox.begin()
+        outbox.send([Outgoing(STATE, MERGE_KEY, last, partition=0)])
+        outbox.commit()
+    second = Life(made, merging())
+    settle(second)
+    restored = {event.partition.number: event for event in second.of(events.Restored)}
+    assert restored[0].chunk + restored[0].behind == 3

@@ -1,0 +1,152 @@
+"""What goes into the merge: partitions that come later, begin anew, or cannot be read."""
+
+from __future__ import annotations
+
+from stream_fs.pipeline import events, gathering
+from stream_fs.pipeline.administration import begin_at, forget
+from stream_fs.pipeline.memory import MemoryBroker, MemoryOutbox
+from stream_fs.pipeline.ports import Outgoing, Partition
+from stream_fs.selector import View, params
+from tests.unit.pipeline.lives import DIMENSIONS, STATE, TOPIC, Life, broker
+from tests.unit.pipeline.merges import (
+    give,
+    last_sources,
+    merged_rankings,
+    merging,
+    more,
+    outsider,
+    settle,
+    stream,
+)
+
+LAST = Partition(TOPIC, 2)
+
+
+def test_a_partition_without_a_full_chunk_does_not_hold_it_up() -> None:
+    made = broker(3)
+    for number, count in enumerate((60, 5, 60)):
+        more(made, number, count, seed=number)
+    life = Life(made, merging())
+    settle(life)
+    assert last_sources(made) == {0: 1, 2: 1}
+    assert life.of(events.MergedCommitted)[-1].partitions == 3
+    more(made, 1, 30, seed=3)
+    settle(life)
+    assert last_sources(made) == {0: 1, 1: 1, 2: 1}
+
+
+def test_partitions_that_are_added_join() -> None:
+    made = stream(partitions=1)
+    life = Life(made, merging())
+    settle(life)
+    assert merged_rankings(made) == []
+    made.grow(STATE, 3)
+    made.grow(TOPIC, 3)
+    for number in (1, 2):
+        more(made, number, seed=number)
+    settle(life)
+    assert last_sources(made) == {0: 1, 1: 1, 2: 1}
+
+
+def test_a_snapshot_of_another_configuration_is_left_out() -> None:
+    made = stream()
+    other = params([View(name, size) for name, size in DIMENSIONS.items()], 3, first_rows=10)
+    foreign = Life(made, merging(params=other, merge_every=None), group="foreign")
+    foreign.until(lambda: made.log(STATE, 2).end > 3)
+    foreign.die()
+    for number in (0, 1):  # these begin anew
+        forget(outsider(made), merging(), Partition(TOPIC, number))
+    life = Life(made, merging())
+    give(made, (life, [0, 1]))  # the task of the last one would refuse to begin
+    settle(life)
+    assert last_sources(made) == {0: 1, 1: 1}
+    (skipped,) = life.of(events.SourceSkipped)
+    assert (skipped.partition, skipped.reason) == (LAST, "incompatible")
+    assert "clusters: 3 → 2" in skipped.detail
+
+
+def test_a_damaged_snapshot_is_told_once_and_the_others_go_on() -> None:
+    made = stream()
+    life = Life(made, merging())
+    settle(life)
+    life.die()
+    for entry in made.log(STATE, 1).entries:
+        if entry.key is not None and b"/0/0" in entry.key:
+            object.__setattr__(entry, "value", b"torn")
+    heir = Life(made, merging())
+    give(made, (heir, [0]))
+    more(made, 0)
+    settle(heir, rounds=3)
+    assert last_sources(made) == {0: 7, 2: 1}
+    (skipped,) = heir.of(events.SourceSkipped)
+    assert (skipped.partition, skipped.reason) == (Partition(TOPIC, 1), "damaged")
+
+
+def test_an_open_transaction_of_a_newcomer_does_not_hold_it_up() -> None:
+    made = stream()
+    life = Life(made, merging())
+    give(made, (life, [0, 1]))
+    open_transaction(made)
+    wait_out(life)
+    assert last_sources(made) == {0: 1, 1: 1}
+    (skipped,) = life.of(events.SourceSkipped)
+    assert (skipped.partition, skipped.reason) == (LAST, "undecided")
+
+
+def test_what_was_in_and_cannot_be_read_yet_is_waited_for() -> None:
+    made = stream()
+    first = Life(made, merging())
+    settle(first)
+    first.die()
+    heir = Life(made, merging())
+    give(made, (heir, [0, 1]))
+    left_open = open_transaction(made)
+    more(made, 0)
+    count = len(merged_rankings(made))
+    wait_out(heir)
+    assert len(merged_rankings(made)) == count
+    left_open.abort()
+    settle(heir)
+    assert last_sources(made) == {0: 7, 1: 1, 2: 1}
+
+
+def test_what_is_known_stays_in_while_an_open_transaction_hides_the_new() -> None:
+    made = stream()
+    life = Life(made, merging())
+    settle(life)
+    give(made, (life, [0, 1]))
+    assert life.run(5)
+    open_transaction(made)
+    more(made, 0)
+    wait_out(life)
+    assert last_sources(made) == {0: 7, 1: 1, 2: 1}
+
+
+def open_transaction(made: MemoryBroker) -> MemoryOutbox:
+    """Somebody died in the midst of a transaction on the last partition."""
+    outbox = outsider(made).outbox(LAST)
+    outbox.take_over()
+    outbox.begin()
+    outbox.send([Outgoing(STATE, b"open", b"", partition=LAST.number)])
+    return outbox
+
+
+def test_a_partition_that_begins_anew_leaves_until_it_has_a_chunk() -> None:
+    made = stream()
+    life = Life(made, merging())
+    settle(life)
+    begin_at(outsider(made), merging(), Partition(TOPIC, 1), 60, keep_model=False)
+    more(made, 0)
+    settle(life)
+    assert last_sources(made) == {0: 7, 2: 1}
+    more(made, 1)  # its first three chunks; the third is saved
+    settle(life)
+    assert last_sources(made) == {0: 7, 1: 3, 2: 1}
+
+
+def wait_out(life: Life) -> None:
+    """Until the merge has lost its patience with a partition."""
+    for _ in range(3):
+        assert life.run(100 + gathering.PATIENCE_STEPS)
+        life.now += gathering.PATIENCE_SECONDS
+    assert life.run(100)
