@@ -53,9 +53,10 @@ def test_every_panel_follows_the_choices() -> None:
     for panel in SHOWING:
         assert panel["datasource"]["uid"] == "${datasource}"
         for target in panel["targets"]:
-            # The merge is of all partitions.
-            merge = any("merge" in name for name in names(target["expr"].replace(INTERVAL, "5m")))
-            wanted = {"$stream"} if merge else {"$stream", "$topic", "$partition"}
+            # The merge is of all partitions, and readiness that of a process.
+            found = names(target["expr"].replace(INTERVAL, "5m"))
+            whole = any("merge" in name or name == "stream_fs_ready" for name in found)
+            wanted = {"$stream"} if whole else {"$stream", "$topic", "$partition"}
             assert "build_info" in target["expr"] or all(w in target["expr"] for w in wanted)
 
 
