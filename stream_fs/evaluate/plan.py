@@ -22,7 +22,7 @@ Settings: TypeAlias = dict[str, Value]
 
 LARGE = 5000
 """Rows from which a data set is repeated less often: the judges take most of a run's time."""
-LARGE_REPETITIONS = 2
+LARGE_REPETITIONS = 1
 QUICK_ROWS = 300
 """Up to here a data set of the user's takes part in a quick run."""
 
