@@ -1,8 +1,8 @@
 """Data sets that need no files: none of them took part in choosing the selector's defaults.
 
-    digits         scikit-learn's 8 × 8 digits: pixels, Fourier magnitudes, sums over lines
-    breast-cancer  scikit-learn's Wisconsin set: mean, error and worst value of ten measurements
-    topics         made here: words of texts in three segments, drawn from topics that overlap
+digits         scikit-learn's 8 × 8 digits: pixels, Fourier magnitudes, sums over lines
+breast-cancer  scikit-learn's Wisconsin set: mean, error and worst value of ten measurements
+topics         made here: words of texts in three segments, drawn from topics that overlap
 """
 
 from __future__ import annotations

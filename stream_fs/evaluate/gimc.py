@@ -91,7 +91,7 @@ def _settled(objectives: Sequence[float], settings: GimcSettings) -> bool:
 
 
 def _row_space(x: Matrix) -> Matrix | None:
-    """Orthonormal rows (n × d) that span those of x (n × d); None where there are fewer features."""
+    """Orthonormal rows (n × d) that span those of x; None where n is not below d."""
     if x.shape[0] >= x.shape[1]:
         return None
     return np.asarray(np.linalg.qr(x.T)[0].T)

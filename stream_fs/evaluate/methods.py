@@ -30,7 +30,11 @@ RANDOM_DRAWS = 2
 """Per repetition: with five repetitions, ten draws stand behind every figure."""
 MISSING_METHODS = ("RNE", "ASVW", "CGMV-UFS", "ASE-UFS", "CoUFC")
 """The batch methods of the paper's tables that nobody has added yet."""
-FIRST_FOUND: Mapping[Preset, Transform] = {"default": "minmax", "paper": "unit", "classical": "unit"}
+FIRST_FOUND: Mapping[Preset, Transform] = {
+    "default": "minmax",
+    "paper": "unit",
+    "classical": "unit",
+}
 """Every preset's space: as printed the method scales nothing, and unit rows serve it best."""
 
 
@@ -85,9 +89,7 @@ def new_selector(
     """A selector for the problem's views that has seen nothing."""
     space = transform or FIRST_FOUND[preset]
     views = [View(name, x.shape[1], space) for name, x in named(problem.data)]
-    return MultiViewSelector(
-        views, problem.clusters, preset=preset, seed=problem.seed, **overrides
-    )
+    return MultiViewSelector(views, problem.clusters, preset=preset, seed=problem.seed, **overrides)
 
 
 def stream(selector: MultiViewSelector, problem: Problem, cut: Iterable[slice]) -> None:

@@ -56,9 +56,11 @@ class Omvfs:
         if not self.factors:
             self._begin(views)
         rows = len(views[0])
-        U = self._generator.random((rows, self.clusters))
+        U: Matrix = self._generator.random((rows, self.clusters))
         U /= np.linalg.norm(U, axis=0)
-        kernels = [kernel(x, np.vstack([old, x])) for x, old in zip(views, self.buffer, strict=True)]
+        kernels = [
+            kernel(x, np.vstack([old, x])) for x, old in zip(views, self.buffer, strict=True)
+        ]
         self.objectives = []
         for _ in range(self.settings.iterations):
             self._update_factors(views, U)

@@ -119,7 +119,7 @@ class Library:
         if self.directory is None:
             raise DataNotFound("published masks need a data directory: name one with --data")
         masks = load_masks(self.directory, name, missing)
-        return masks[repetition % len(masks)]
+        return np.asarray(masks[repetition % len(masks)], dtype=np.bool_)
 
 
 @dataclass(frozen=True)

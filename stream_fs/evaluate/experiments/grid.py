@@ -6,6 +6,8 @@ The full grid has 1,250 settings; here one parameter at a time leaves the middle
 
 from __future__ import annotations
 
+from typing import Any
+
 from stream_fs.evaluate.data import DataSet, Mask
 from stream_fs.evaluate.experiments.ranking import judged_rows
 from stream_fs.evaluate.methods import selector_method
@@ -59,7 +61,7 @@ def measure(dataset: DataSet | None, settings: Settings, published: Mask | None)
     problem, labels = make_problem(
         dataset, int(settings["repetition"]), float(settings["missing"]), published
     )
-    values = dict(MIDDLE)
+    values: dict[str, Any] = dict(MIDDLE)
     if settings["parameter"] != "middle":
         values[str(settings["parameter"])] = float(settings["value"])
     method = selector_method("paper", "paper", **values)

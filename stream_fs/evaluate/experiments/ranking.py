@@ -59,4 +59,4 @@ def judged_rows(
     return rows
 
 
-RANKING = Experiment("ranking", plan, measure)
+EXPERIMENT = Experiment("ranking", plan, measure)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from stream_fs.evaluate.data import DataSet, Mask
 from stream_fs.evaluate.experiments.grid import GRID, settings_of
 from stream_fs.evaluate.experiments.ranking import judged_rows
@@ -39,7 +41,7 @@ def measure(dataset: DataSet | None, settings: Settings, published: Mask | None)
     problem, labels = make_problem(
         dataset, int(settings["repetition"]), float(settings["missing"]), published
     )
-    values = dict(MIDDLE)
+    values: dict[str, Any] = dict(MIDDLE)
     if settings["parameter"] != "middle":
         values[str(settings["parameter"])] = float(settings["value"])
     method = selector_method("default", "default", **values)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -50,7 +51,7 @@ def measure(dataset: DataSet | None, settings: Settings, published: Mask | None)
     for number, increment in enumerate(increments, 1):
         so_far = first_rows(problem, increment.stop)
         for name in AGAIN:
-            took = seconds(lambda name=name, so_far=so_far: METHODS[name].rank(so_far))
+            took = seconds(partial(METHODS[name].rank, so_far))
             rows.append({"method": name, "increment": number, "seconds": took})
     return rows
 
@@ -83,7 +84,7 @@ def _omvfs(problem: Problem, half: int, increments: list[slice]) -> list[Row]:
     rows: list[Row] = []
     for number, increment in enumerate(increments, 1):
         chunk = [x[increment].astype(np.float64) for x in filled]
-        took = seconds(lambda chunk=chunk: model.fit_chunk(chunk))
+        took = seconds(partial(model.fit_chunk, chunk))
         rows.append({"method": "OMVFS", "increment": number, "seconds": took})
     return rows
 

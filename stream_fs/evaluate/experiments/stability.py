@@ -1,4 +1,4 @@
-"""Does the chosen set stay: from chunk to chunk, between halves of the data, in other units?
+"""Whether the chosen set stays: from chunk to chunk, between halves of the data, in other units.
 
 Overlap is the share of the chosen features that two choices have in common (|A ∩ B| / |A|), 20 %
 of the features being chosen with the method's own budget.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -50,7 +51,7 @@ def measure(dataset: DataSet | None, settings: Settings, published: Mask | None)
     whole = choose(method, problem)
     ends = [rows.stop for rows in chunks(dataset.instances, problem.clusters)][-LAST_CHUNKS:]
     steps = [choose(method, first_rows(problem, stop)) for stop in ends[:-1]] + [whole]
-    neighbours = [overlap(a, b) for a, b in zip(steps, steps[1:], strict=False)]
+    neighbours = [overlap(a, b) for a, b in pairwise(steps)]
     halves = [choose(method, replace(half, seed=problem.seed + 1)) for half in split(problem)]
     return [
         {
@@ -78,9 +79,7 @@ def split(problem: Problem) -> list[Problem]:
     return [
         replace(
             problem,
-            data=IncompleteViews(
-                tuple(x[start::2] for x in data.views), data.present[start::2]
-            ),
+            data=IncompleteViews(tuple(x[start::2] for x in data.views), data.present[start::2]),
         )
         for start in (0, 1)
     ]
