@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 DEFAULT_SHARES = (0.1, 0.2, 0.3, 0.4, 0.5)
 QUICK_SHARES = (0.1, 0.3, 0.5)
 QUICK_REPETITIONS = 2
+QUICK_ROWS = 500
+LEAST_ROWS = 50
 
 
 def add(commands: Commands) -> None:
@@ -69,9 +71,16 @@ def add(commands: Commands) -> None:
         help="remove views at random, or as NAME_wen_folds.npz says (default: random)",
     )
     option(
+        "--rows",
+        metavar="N",
+        type=_rows,
+        help="of larger data sets, take so many rows at random (default: all)",
+    )
+    option(
         "--quick",
         action="store_true",
-        help="two minutes: small data sets, few repetitions and settings",
+        help="two minutes: digits and breast-cancer unless --sets names others, 500 rows, few "
+        "repetitions and settings",
     )
     option("--report-only", action="store_true", help="write the report of what is there, and end")
     add_debug(parser)
@@ -89,6 +98,7 @@ def _evaluate(arguments: Arguments) -> ExitCode:
         missing=arguments.missing,
         shares=tuple(arguments.shares or (QUICK_SHARES if quick else DEFAULT_SHARES)),
         masks=arguments.masks,
+        rows=arguments.rows or (QUICK_ROWS if quick else None),
         quick=quick,
     )
     request = Request(
@@ -144,6 +154,13 @@ def _share(text: str) -> float:
     value = float(text)
     if not 0 < value < 1:
         raise argparse.ArgumentTypeError(f"must lie between 0 and 1, not {text}")
+    return value
+
+
+def _rows(text: str) -> int:
+    value = int(text)
+    if value < LEAST_ROWS:
+        raise argparse.ArgumentTypeError(f"must be at least {LEAST_ROWS}, not {text}")
     return value
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from stream_fs.evaluate.data import MASK_SUFFIX
 from stream_fs.evaluate.errors import DataNotFound, UnknownName
 from stream_fs.evaluate.experiments import EXPERIMENTS
-from stream_fs.evaluate.plan import QUICK_ROWS, Entry, Library, Options, Task, make_plan
+from stream_fs.evaluate.plan import Entry, Library, Options, Task, make_plan
 from stream_fs.evaluate.report.published import TABLES
 from stream_fs.evaluate.report.writing import write_report
 from stream_fs.evaluate.run import measure_missing
@@ -38,7 +38,7 @@ Meter = Callable[[int, int], AbstractContextManager[Callable[[Task], None]]]
 
 def evaluate(request: Request, meter: Meter) -> Path:
     """Measure what the output directory does not have yet; the path of the report."""
-    library = Library(request.data)
+    library = Library(request.data, request.options.rows)
     entries = _entries(request, library)
     tasks = make_plan([EXPERIMENTS[name] for name in _chosen(request)], entries, request.options)
     store = Store(request.output)
@@ -60,16 +60,13 @@ def _chosen(request: Request) -> Sequence[str]:
 
 
 def _entries(request: Request, library: Library) -> list[Entry]:
-    names = list(request.sets) or list(_default_sets(request, library))
-    entries = [library.entry(name) for name in names]
-    if request.options.quick and not request.sets:
-        entries = [e for e in entries if e.instances <= QUICK_ROWS or e.name in QUICK_SETS]
-    return entries
+    names = request.sets or tuple(_default_sets(request, library))
+    return [library.entry(name) for name in names]
 
 
 def _default_sets(request: Request, library: Library) -> Iterator[str]:
-    """All there are; with published masks, those that have any."""
-    for name in library.names():
+    """All there are; two for a quick run; with published masks, those that have any."""
+    for name in QUICK_SETS if request.options.quick else library.names():
         if request.options.masks == "random":
             yield name
         elif library.directory is not None:

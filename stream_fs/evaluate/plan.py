@@ -14,7 +14,7 @@ import numpy as np
 
 from stream_fs.evaluate.builtin import BUILT_IN
 from stream_fs.evaluate.data import DataSet, Mask, list_sets, load_masks, load_set
-from stream_fs.evaluate.errors import DataNotFound
+from stream_fs.evaluate.errors import DataMalformed, DataNotFound
 
 Value: TypeAlias = str | int | float
 Row: TypeAlias = dict[str, Value]
@@ -23,8 +23,6 @@ Settings: TypeAlias = dict[str, Value]
 LARGE = 5000
 """Rows from which a data set is repeated less often: the judges take most of a run's time."""
 LARGE_REPETITIONS = 1
-QUICK_ROWS = 300
-"""Up to here a data set of the user's takes part in a quick run."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +33,8 @@ class Options:
     missing: float = 0.5
     shares: tuple[float, ...] = (0.1, 0.2, 0.3, 0.4, 0.5)
     masks: Literal["random", "published"] = "random"
+    rows: int | None = None
+    """Of larger data sets, a random sample of so many rows."""
     quick: bool = False
 
     def repetitions_of(self, entry: Entry, most: int | None = None) -> int:
@@ -76,8 +76,10 @@ class Task:
 class Library:
     """The data sets of a run: a directory of the user's, and those that need no files."""
 
-    def __init__(self, directory: Path | None) -> None:
+    def __init__(self, directory: Path | None, rows: int | None = None) -> None:
+        """Sets of the directory; of larger ones a sample of ``rows`` rows."""
         self.directory = directory
+        self._rows = rows
         self._held: tuple[str, DataSet] | None = None
 
     def names(self) -> list[str]:
@@ -88,7 +90,7 @@ class Library:
     def load(self, name: str) -> DataSet:
         """A data set; the last one stays in memory."""
         if self._held is None or self._held[0] != name:
-            self._held = (name, self._read(name))
+            self._held = (name, sample(self._read(name), self._rows))
         return self._held[1]
 
     def _read(self, name: str) -> DataSet:
@@ -119,7 +121,22 @@ class Library:
         if self.directory is None:
             raise DataNotFound("published masks need a data directory: name one with --data")
         masks = load_masks(self.directory, name, missing)
+        expected = self.load(name).instances
+        if masks.shape[1] != expected:
+            raise DataMalformed(
+                f"the masks of {name} are for {masks.shape[1]} rows, not {expected}: leave --rows "
+                "out with published masks"
+            )
         return np.asarray(masks[repetition % len(masks)], dtype=np.bool_)
+
+
+def sample(dataset: DataSet, rows: int | None) -> DataSet:
+    """The data set, or so many of its rows at random, always the same ones."""
+    if rows is None or dataset.instances <= rows:
+        return dataset
+    chosen = np.sort(np.random.default_rng(0).permutation(dataset.instances)[:rows])
+    codes = np.unique(dataset.labels[chosen], return_inverse=True)[1].astype(np.int64).reshape(-1)
+    return DataSet(dataset.name, tuple(x[chosen] for x in dataset.views), codes)
 
 
 @dataclass(frozen=True)
@@ -141,17 +158,18 @@ class Experiment:
 def make_plan(
     experiments: Sequence[Experiment], entries: Sequence[Entry], options: Options
 ) -> list[Task]:
-    """All tasks, early repetitions of all data sets first."""
+    """All tasks, early repetitions of all experiments and data sets first.
+
+    A run that is stopped has then measured everything a little, not something often.
+    """
     tasks: list[Task] = []
     version = metadata.version("stream-fs")
     for experiment in experiments:
         places: Sequence[Entry | None] = [None] if experiment.made_data else entries
-        planned: list[Task] = []
         for entry in places:
             name, digest = (entry.name, entry.digest) if entry else ("", "")
             depends = f"{version} {experiment.revision} {digest}"
             for settings in experiment.plan(options, entry):
                 full = settings if entry is None else {**settings, "masks": options.masks}
-                planned.append(Task(experiment.name, name, full, depends))
-        tasks += sorted(planned, key=lambda task: task.settings.get("repetition", 0))
-    return tasks
+                tasks.append(Task(experiment.name, name, full, depends))
+    return sorted(tasks, key=lambda task: task.settings.get("repetition", 0))

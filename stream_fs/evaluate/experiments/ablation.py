@@ -32,7 +32,8 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
     "decay 0.9": {"decay": 0.9},
     "decay 0.8": {"decay": 0.8},
 }
-SHARES = (0.1, 0.3, 0.5)
+SHARES = (0.1, 0.3)
+LOOKS = ("gimc scaled", "spectral scaled")
 REPETITIONS = 2
 
 
@@ -62,7 +63,7 @@ def measure(dataset: DataSet | None, settings: Settings, published: Mask | None)
     variant = str(settings["variant"])
     method = selector_method(variant, "default", **VARIANTS[variant])
     shares = [float(share) for share in str(settings["shares"]).split()]
-    return judged_rows(method, Bench(problem, labels), shares, (method.own_budget,))
+    return judged_rows(method, Bench(problem, labels, LOOKS), shares, (method.own_budget,))
 
 
 EXPERIMENT = Experiment("ablation", plan, measure)

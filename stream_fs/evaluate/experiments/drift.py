@@ -22,6 +22,7 @@ RAISED = 0.35
 CHUNK = 100
 CHUNKS = 60
 DECAYS = (1.0, 0.95, 0.9, 0.8, 0.7)
+QUICK_DECAYS = (1.0, 0.8)
 REPETITIONS = 5
 
 
@@ -30,7 +31,7 @@ def plan(options: Options, _entry: Entry | None) -> list[Settings]:
     return [
         {"repetition": repetition, "decay": decay, "drift": drift, "chunks": CHUNKS}
         for repetition in range(1 if options.quick else min(options.repetitions, REPETITIONS))
-        for decay in DECAYS
+        for decay in (QUICK_DECAYS if options.quick else DECAYS)
         for drift in ("yes", "no")
     ]
 

@@ -12,6 +12,7 @@ COMPARED = ("default", "paper", "variance", ALL)
 LEVELS = (0.1, 0.2, 0.3, 0.4, 0.5)
 PUBLISHED_LEVELS = (0.1, 0.3, 0.5)
 SHARE = 0.3
+LOOKS = ("gimc scaled", "spectral scaled")
 REPETITIONS = 2
 
 
@@ -42,7 +43,7 @@ def measure(dataset: DataSet | None, settings: Settings, published: Mask | None)
     )
     method = METHODS[str(settings["method"])]
     share = 1.0 if method.name == ALL else SHARE
-    return judged_rows(method, Bench(problem, labels), [share], (method.own_budget,))
+    return judged_rows(method, Bench(problem, labels, LOOKS), [share], (method.own_budget,))
 
 
 EXPERIMENT = Experiment("missing", plan, measure)

@@ -220,8 +220,8 @@ def ablation_table(rows: Sequence[Row]) -> list[Table]:
             "Ablation of preset default (NMI)",
             ["variant", "NMI", "change", "± repetitions", "± sets", "better on"],
             body,
-            "Means over judges, shares of 10, 30 and 50 % and data sets of up to 5,000 rows, "
-            "held-out ones included.",
+            "Means over both judges on scaled features, 10 and 30 % of the features and data sets of "
+            "up to 5,000 rows, held-out ones included.",
         )
     ]
 
@@ -251,8 +251,8 @@ def missing_table(rows: Sequence[Row]) -> list[Table]:
             "Share of missing instances (NMI)",
             ["method", *(f"{level:.0%}" for level in levels)],
             [[method, *map(number, values)] for method, values in lines.items()],
-            "30 % of the features with each method's own budget; means over judges and data sets "
-            "of up to 5,000 rows.",
+            "30 % of the features with each method's own budget; means over both judges on scaled "
+            "features and data sets of up to 5,000 rows.",
             [figure],
         )
     ]

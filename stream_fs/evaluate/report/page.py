@@ -128,6 +128,8 @@ def _setup_note(options: Options, progress: Progress) -> str:
         f"more than {LARGE} rows; some experiments repeat less often or leave large sets out, and "
         f"say so. Removal: {options.masks}. Random selection: {RANDOM_DRAWS} draws per repetition."
     )
+    if options.rows is not None:
+        text += f" Of data sets of more than {options.rows} rows, so many were taken at random."
     if options.quick:
         text += " A quick run: too few repetitions to conclude anything."
     return text
