@@ -9,15 +9,16 @@ copied in another unit.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import stats
 
+from stream_fs.evaluate import baselines
 from stream_fs.evaluate.data import DataSet, IncompleteViews, Mask, Matrix
 from stream_fs.evaluate.experiments.stability import other_units
-from stream_fs.evaluate.methods import ALL, METHODS, Orders
+from stream_fs.evaluate.methods import ALL, METHODS, Method, Orders, by_scores
 from stream_fs.evaluate.plan import Entry, Experiment, Options, Row, Settings
 from stream_fs.evaluate.problem import Problem
 from stream_fs.evaluate.removal import remove_views
@@ -27,6 +28,13 @@ ROWS = 800
 VIEWS = 3
 KINDS = {"informative": 12, "noise": 12, "loud": 6, "constant": 3, "heavy-tailed": 3}
 REPETITIONS = 5
+COMPARED: Mapping[str, Method] = {
+    **{name: method for name, method in METHODS.items() if name != ALL},
+    # What a user would do against units alone.
+    "variance, scaled": by_scores(
+        "variance, scaled", lambda problem: baselines.scaled_variance(problem.data)
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -43,15 +51,14 @@ def plan(options: Options, _entry: Entry | None) -> list[Settings]:
     return [
         {"repetition": repetition, "method": method.name, "identity": method.identity}
         for repetition in range(1 if options.quick else min(options.repetitions, REPETITIONS))
-        for method in METHODS.values()
-        if method.name != ALL
+        for method in COMPARED.values()
     ]
 
 
 def measure(_dataset: DataSet | None, settings: Settings, _published: Mask | None) -> list[Row]:
     """Shares of useless features and of repeats among the first, and what units change."""
     seed = int(settings["repetition"])
-    rank = METHODS[str(settings["method"])].rank
+    rank = COMPARED[str(settings["method"])].rank
     planted = with_useless(seed)
     orders = rank(planted.problem)[0]
     row: Row = {

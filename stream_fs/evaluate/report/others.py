@@ -220,8 +220,8 @@ def ablation_table(rows: Sequence[Row]) -> list[Table]:
             "Ablation of preset default (NMI)",
             ["variant", "NMI", "change", "± repetitions", "± sets", "better on"],
             body,
-            "Means over both judges on scaled features, 10 and 30 % of the features and data sets of "
-            "up to 5,000 rows, held-out ones included.",
+            "Means over both judges on scaled features, 10 and 30 % of the features, and data sets "
+            "of up to 5,000 rows, held-out ones included.",
         )
     ]
 
