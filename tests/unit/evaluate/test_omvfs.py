@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -23,9 +25,10 @@ def fitted(chunks: int, settings: OmvfsSettings = NEVER_SETTLED) -> list[Omvfs]:
     return after
 
 
-@pytest.mark.parametrize("chunk", [0, 1, 2])
-def test_the_objective_falls_in_every_chunk(chunk: int) -> None:
-    objectives = fitted(3)[chunk].objectives
+@pytest.mark.parametrize("graph", [0.0, 0.1, 5.0])
+@pytest.mark.parametrize("chunk", [0, 2])
+def test_the_objective_falls_in_every_chunk(chunk: int, graph: float) -> None:
+    objectives = fitted(3, replace(NEVER_SETTLED, graph=graph))[chunk].objectives
     assert len(objectives) == 40
     assert (np.diff(objectives) <= 1e-9 * np.abs(objectives[:-1])).all()
     assert objectives[-1] < objectives[0]
