@@ -32,6 +32,7 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
     "decay 0.9": {"decay": 0.9},
     "decay 0.8": {"decay": 0.8},
 }
+QUICK_VARIANTS = (AS_IT_IS, "start at random", "no redundancy", "decay 0.9")
 SHARES = (0.1, 0.3)
 LOOKS = ("gimc scaled", "spectral scaled")
 REPETITIONS = 2
@@ -50,7 +51,7 @@ def plan(options: Options, entry: Entry | None) -> list[Settings]:
             "shares": " ".join(f"{share:g}" for share in SHARES),
         }
         for repetition in range(1 if options.quick else options.repetitions_of(entry, REPETITIONS))
-        for variant in VARIANTS
+        for variant in (QUICK_VARIANTS if options.quick else VARIANTS)
     ]
 
 

@@ -52,7 +52,7 @@ def measure(dataset: DataSet | None, settings: Settings, published: Mask | None)
     ends = [rows.stop for rows in chunks(dataset.instances, problem.clusters)][-LAST_CHUNKS:]
     steps = [choose(method, first_rows(problem, stop)) for stop in ends[:-1]] + [whole]
     neighbours = [overlap(a, b) for a, b in pairwise(steps)]
-    halves = [choose(method, replace(half, seed=problem.seed + 1)) for half in split(problem)]
+    halves = [choose(method, half) for half in split(problem)]
     return [
         {
             "chunks": float(np.mean(neighbours)) if neighbours else float("nan"),
@@ -74,11 +74,12 @@ def overlap(one: Sequence[Mask], other: Sequence[Mask]) -> float:
 
 
 def split(problem: Problem) -> list[Problem]:
-    """Even and odd rows, each a problem of its own."""
+    """Even and odd rows, each a problem of its own with its own seed."""
     data = problem.data
     return [
         replace(
             problem,
+            seed=problem.seed + start,
             data=IncompleteViews(tuple(x[start::2] for x in data.views), data.present[start::2]),
         )
         for start in (0, 1)
@@ -95,4 +96,4 @@ def other_units(problem: Problem) -> Problem:
     return replace(problem, data=IncompleteViews(views, problem.data.present))
 
 
-EXPERIMENT = Experiment("stability", plan, measure)
+EXPERIMENT = Experiment("stability", plan, measure, revision=2)

@@ -87,7 +87,8 @@ def stability_table(rows: Sequence[Row]) -> list[Table]:
             body,
             f"Overlap of two choices of 20 % of the features, mean over {sets} data sets ± "
             "standard error over them. Methods that do not stream are computed again on all rows "
-            "so far. A random order is the same for the same seed.",
+            "so far. The halves have different seeds; elsewhere a random order is the same for the "
+            "same seed.",
         )
     ]
 
