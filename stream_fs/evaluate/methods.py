@@ -30,7 +30,11 @@ RANDOM_DRAWS = 2
 """Per repetition: with five repetitions, ten draws stand behind every figure."""
 MISSING_METHODS = ("RNE", "ASVW", "CGMV-UFS", "ASE-UFS", "CoUFC")
 """The batch methods of the paper's tables that nobody has added yet."""
-FIRST_FOUND: Mapping[Preset, Transform] = {
+Space: TypeAlias = Transform | Literal["declared"]
+"""How views are scaled; `declared`: as the documentation advises for each of them."""
+MOSTLY_ZERO = 0.8
+"""Share of zeros from which a view is taken for counts or text."""
+SPACES: Mapping[Preset, Transform] = {
     "default": "minmax",
     "paper": "unit",
     "classical": "unit",
@@ -68,28 +72,39 @@ def orders_of(scores: Iterable[Vector]) -> Orders:
 def selector_method(
     name: str,
     preset: Preset,
-    transform: Transform | None = None,
+    transform: Space | None = None,
     **overrides: Any,
 ) -> Method:
     """I²MUFS with a preset, and parameters that differ from it."""
-    space = transform or FIRST_FOUND[preset]
-    values = params([View("any", 1, space)], 2, preset=preset, **overrides)
+    space = transform or SPACES[preset]
+    scaled = SPACES[preset] if space == "declared" else space
+    values = params([View("any", 1, scaled)], 2, preset=preset, **overrides)
+    identity = values.fingerprint + (" declared" if space == "declared" else "")
 
     def rank(problem: Problem) -> list[Orders]:
         selector = new_selector(problem, preset, space, **overrides)
         stream(selector, problem, chunks(len(problem.data.present), problem.clusters))
         return [list(selector.get_order().values())]
 
-    return Method(name, rank, values.budget, values.fingerprint, "selector")
+    return Method(name, rank, values.budget, identity, "selector")
 
 
 def new_selector(
-    problem: Problem, preset: Preset, transform: Transform | None = None, **overrides: Any
+    problem: Problem, preset: Preset, transform: Space | None = None, **overrides: Any
 ) -> MultiViewSelector:
     """A selector for the problem's views that has seen nothing."""
-    space = transform or FIRST_FOUND[preset]
-    views = [View(name, x.shape[1], space) for name, x in named(problem.data)]
+    space = transform or SPACES[preset]
+    views = [
+        View(name, x.shape[1], advised(problem.data, v) if space == "declared" else space)
+        for v, (name, x) in enumerate(named(problem.data))
+    ]
     return MultiViewSelector(views, problem.clusters, preset=preset, seed=problem.seed, **overrides)
+
+
+def advised(data: IncompleteViews, view: int) -> Transform:
+    """`unit` for counts and text, that is where most values are zero; else `minmax`."""
+    zeros = float((data.present_rows(view) == 0).mean())
+    return "unit" if zeros >= MOSTLY_ZERO else "minmax"
 
 
 def stream(selector: MultiViewSelector, problem: Problem, cut: Iterable[slice]) -> None:

@@ -18,6 +18,19 @@ from stream_fs.evaluate.report.published import NAMES, Published
 from stream_fs.evaluate.report.tables import Table, number, signed, with_error
 from stream_fs.evaluate.statistics import estimate
 
+COMPARED: Mapping[str, Sequence[str]] = {
+    "traits": ["method"],
+    "stability": ["method"],
+    "drift": ["decay", "drift"],
+    "speed": ["method"],
+    "convergence": ["preset"],
+    "ablation": ["variant"],
+    "missing": ["missing", "method"],
+    "sensitivity": ["parameter", "value"],
+    "grid": ["parameter", "value"],
+    "judging": ["method"],
+}
+"""By experiment, what its tables compare."""
 TRAITS = ("noise", "loud", "constant", "heavy-tailed")
 
 
@@ -35,9 +48,12 @@ def other_tables(rows: Mapping[str, Sequence[Row]], published: Published) -> lis
         "grid": lambda of: [parameter_table(of, "paper, GIMC_FLSD, all shares")],
         "judging": judging_table,
     }
-    return [
-        table for name, build in builders.items() if rows.get(name) for table in build(rows[name])
-    ]
+    found: list[Table] = []
+    for name, build in builders.items():
+        whole = complete(rows.get(name, ()), COMPARED.get(name, ()))
+        if whole:
+            found += build(whole)
+    return found
 
 
 def traits_table(rows: Sequence[Row]) -> list[Table]:
@@ -315,6 +331,23 @@ def judging_table(rows: Sequence[Row]) -> list[Table]:
     ]
 
 
+def complete(rows: Sequence[Row], columns: Sequence[str]) -> list[Row]:
+    """Rows of the problems (data set, repetition) that have every combination of the columns.
+
+    A run that was stopped has measured some settings on more problems than others: means over
+    different problems would not compare.
+    """
+    problems: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        problem = (str(row["dataset"]), str(row["repetition"]))
+        problems.setdefault(problem, []).append(row)
+    kinds = {
+        key: {tuple(str(row[c]) for c in columns) for row in of} for key, of in problems.items()
+    }
+    most = max(map(len, kinds.values()), default=0)
+    return [row for key, of in problems.items() if len(kinds[key]) == most for row in of]
+
+
 def grouped(rows: Iterable[Row], column: str) -> dict[str, list[Row]]:
     """Rows by the text of a column, in order of appearance."""
     found: dict[str, list[Row]] = {}
@@ -324,17 +357,17 @@ def grouped(rows: Iterable[Row], column: str) -> dict[str, list[Row]]:
 
 
 def _per_problem(rows: Sequence[Row], column: str) -> dict[str, dict[str, dict[str, float]]]:
-    """Column's value → data set → repetition → mean NMI; only repetitions that all values have."""
-    wanted = set(grouped(rows, column))
-    found: dict[str, dict[str, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
-    for dataset, of in grouped(rows, "dataset").items():
-        for repetition, part in grouped(of, "repetition").items():
-            by_value = grouped(part, column)
-            if set(by_value) == wanted:
-                for value, group in by_value.items():
-                    nmi = float(np.mean([float(row["nmi"]) for row in group]))
-                    found[value][dataset][repetition] = nmi
-    return found
+    """Column's value → data set → repetition → mean NMI."""
+    return {
+        value: {
+            dataset: {
+                repetition: float(np.mean([float(row["nmi"]) for row in part]))
+                for repetition, part in grouped(group, "repetition").items()
+            }
+            for dataset, group in grouped(of, "dataset").items()
+        }
+        for value, of in grouped(rows, column).items()
+    }
 
 
 def _values(of: Mapping[str, Mapping[str, float]], dataset: str) -> Vector:

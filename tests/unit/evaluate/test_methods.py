@@ -7,6 +7,8 @@ from stream_fs.evaluate.methods import (
     METHODS,
     MISSING_METHODS,
     RANDOM_DRAWS,
+    advised,
+    new_selector,
     orders_of,
     select,
     selector_method,
@@ -64,6 +66,18 @@ def test_missing_rows_are_never_read(name: str) -> None:
         METHODS[name].rank(clean)[0], METHODS[name].rank(dirty)[0], strict=True
     ):
         assert order.tolist() == other.tolist()
+
+
+def test_counts_are_scaled_by_row_and_other_views_by_feature() -> None:
+    generator = np.random.default_rng(0)
+    counts = generator.poisson(0.1, (50, 20)).astype(float)
+    counts[0] = 7.0  # of a row that is missing
+    data = IncompleteViews((counts, generator.random((50, 20))), np.arange(50)[:, None] > [0, -1])
+    assert [advised(data, v) for v in range(2)] == ["unit", "minmax"]
+    selector = new_selector(Problem(data, 2, 0), "default", "declared")
+    assert [view.transform for view in selector.params.views] == ["unit", "minmax"]
+    declared = selector_method("a", "default", "declared")
+    assert declared.identity != selector_method("a", "default").identity
 
 
 def test_ties_go_to_the_smaller_index() -> None:

@@ -162,7 +162,7 @@ def test_a_file_that_is_not_the_papers_tables_is_an_error(tmp_path: Path) -> Non
         read_published(tmp_path)
 
 
-def test_ablation_compares_only_complete_repetitions() -> None:
+def test_tables_compare_only_problems_that_have_everything() -> None:
     rows: list[Row] = [
         {"dataset": "a", "repetition": repetition, "variant": variant, "nmi": nmi}
         for repetition, variant, nmi in [
@@ -171,7 +171,7 @@ def test_ablation_compares_only_complete_repetitions() -> None:
             (1, "as it is", 0.9),
         ]
     ]
-    table = others.ablation_table(rows)[0]
+    table = others.other_tables({"ablation": rows}, {})[0]
     assert [row[:3] for row in table.rows] == [
         ["as it is", "0.500", "+0.000"],
         ["no graph", "0.400", "-0.100"],
