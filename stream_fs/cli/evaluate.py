@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stream_fs.cli.arguments import Arguments, Commands, add_debug
+from stream_fs.cli.arguments import Arguments, Commands, add_debug, count
 from stream_fs.service.exit_codes import ExitCode
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def add(commands: Commands) -> None:
         help="experiments (default: all): ranking, grid, traits, stability, drift, speed, "
         "convergence, ablation, missing, sensitivity, judging",
     )
-    option("--repetitions", metavar="N", type=_count, help="repetitions (default: 5)")
+    option("--repetitions", metavar="N", type=count, help="repetitions (default: 5)")
     option(
         "--missing",
         metavar="SHARE",
@@ -161,11 +161,4 @@ def _rows(text: str) -> int:
     value = int(text)
     if value < LEAST_ROWS:
         raise argparse.ArgumentTypeError(f"must be at least {LEAST_ROWS}, not {text}")
-    return value
-
-
-def _count(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"must be at least 1, not {text}")
     return value

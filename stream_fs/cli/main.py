@@ -53,7 +53,18 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (run, replay, topics, produce, watch, checkpoint, config, demo, evaluate, version):
+    for command in (
+        run,
+        replay,
+        topics,
+        produce,
+        watch,
+        checkpoint,
+        config,
+        demo,
+        evaluate,
+        version,
+    ):
         command.add(commands)
     return parser
 

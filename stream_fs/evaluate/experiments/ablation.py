@@ -49,6 +49,7 @@ def plan(options: Options, entry: Entry | None) -> list[Settings]:
             "repetition": repetition,
             "missing": options.missing,
             "variant": variant,
+            "identity": selector_method(variant, "default", **VARIANTS[variant]).identity,
             "shares": " ".join(f"{share:g}" for share in SHARES),
         }
         for repetition in range(1 if options.quick else options.repetitions_of(entry, REPETITIONS))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stream_fs.evaluate.data import DataSet, Mask
-from stream_fs.evaluate.methods import feed, new_selector
+from stream_fs.evaluate.methods import METHODS, feed, new_selector
 from stream_fs.evaluate.plan import LARGE, Entry, Experiment, Options, Row, Settings
 from stream_fs.evaluate.problem import chunks, make_problem
 from stream_fs.selector.params import Preset
@@ -17,7 +17,15 @@ def plan(options: Options, entry: Entry | None) -> list[Settings]:
     assert entry is not None, "this experiment needs data"
     if entry.instances > LARGE:
         return []
-    return [{"repetition": 0, "missing": options.missing, "preset": preset} for preset in PRESETS]
+    return [
+        {
+            "repetition": 0,
+            "missing": options.missing,
+            "preset": preset,
+            "identity": METHODS[preset].identity,
+        }
+        for preset in PRESETS
+    ]
 
 
 def measure(dataset: DataSet | None, settings: Settings, published: Mask | None) -> list[Row]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from stream_fs.evaluate.data import DataSet, IncompleteViews, Mask
-from stream_fs.evaluate.methods import feed, new_selector
+from stream_fs.evaluate.methods import feed, new_selector, selector_method
 from stream_fs.evaluate.plan import Entry, Experiment, Options, Row, Settings
 from stream_fs.evaluate.problem import Problem
 from stream_fs.evaluate.removal import remove_views
@@ -29,7 +29,13 @@ REPETITIONS = 5
 def plan(options: Options, _entry: Entry | None) -> list[Settings]:
     """A task per repetition and decay, with drift and without."""
     return [
-        {"repetition": repetition, "decay": decay, "drift": drift, "chunks": CHUNKS}
+        {
+            "repetition": repetition,
+            "decay": decay,
+            "drift": drift,
+            "chunks": CHUNKS,
+            "identity": selector_method("default", "default", decay=decay).identity,
+        }
         for repetition in range(1 if options.quick else min(options.repetitions, REPETITIONS))
         for decay in (QUICK_DECAYS if options.quick else DECAYS)
         for drift in ("yes", "no")

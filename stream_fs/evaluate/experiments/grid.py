@@ -10,9 +10,10 @@ from typing import Any
 
 from stream_fs.evaluate.data import DataSet, Mask
 from stream_fs.evaluate.experiments.ranking import judged_rows
-from stream_fs.evaluate.methods import selector_method
+from stream_fs.evaluate.methods import Method, selector_method
 from stream_fs.evaluate.plan import Entry, Experiment, Options, Row, Settings
 from stream_fs.evaluate.problem import Bench, make_problem
+from stream_fs.selector.params import Preset
 
 WEIGHTS = (0.01, 0.1, 1.0, 10.0, 100.0)
 SMOOTHNESS = tuple(float(value) for value in range(2, 12))
@@ -35,6 +36,14 @@ def settings_of(
     return [("middle", 0.0), *(pair for pair in away if pair[1] != middle[pair[0]])]
 
 
+def varied(preset: Preset, middle: dict[str, float], parameter: str, value: float) -> Method:
+    """The preset in the middle of the grid, or with one parameter away from it."""
+    values: dict[str, Any] = dict(middle)
+    if parameter != "middle":
+        values[parameter] = value
+    return selector_method(preset, preset, **values)
+
+
 def plan(options: Options, entry: Entry | None) -> list[Settings]:
     """A task per repetition and setting, on the data sets of the user's directory."""
     assert entry is not None, "this experiment needs data"
@@ -48,6 +57,7 @@ def plan(options: Options, entry: Entry | None) -> list[Settings]:
             "missing": options.missing,
             "parameter": parameter,
             "value": value,
+            "identity": varied("paper", MIDDLE, parameter, value).identity,
             "shares": " ".join(f"{share:g}" for share in options.shares),
         }
         for repetition in range(repetitions)
@@ -61,10 +71,7 @@ def measure(dataset: DataSet | None, settings: Settings, published: Mask | None)
     problem, labels = make_problem(
         dataset, int(settings["repetition"]), float(settings["missing"]), published
     )
-    values: dict[str, Any] = dict(MIDDLE)
-    if settings["parameter"] != "middle":
-        values[str(settings["parameter"])] = float(settings["value"])
-    method = selector_method("paper", "paper", **values)
+    method = varied("paper", MIDDLE, str(settings["parameter"]), float(settings["value"]))
     shares = [float(share) for share in str(settings["shares"]).split()]
     return judged_rows(method, Bench(problem, labels, (LOOK,)), shares, (method.own_budget,))
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from stream_fs.evaluate.data import DataSet, Mask
-from stream_fs.evaluate.experiments.grid import GRID, settings_of
+from stream_fs.evaluate.experiments.grid import GRID, settings_of, varied
 from stream_fs.evaluate.experiments.ranking import judged_rows
-from stream_fs.evaluate.methods import selector_method
 from stream_fs.evaluate.plan import LARGE, Entry, Experiment, Options, Row, Settings
 from stream_fs.evaluate.problem import Bench, make_problem
 
@@ -29,6 +26,7 @@ def plan(options: Options, entry: Entry | None) -> list[Settings]:
             "missing": options.missing,
             "parameter": parameter,
             "value": value,
+            "identity": varied("default", MIDDLE, parameter, value).identity,
         }
         for repetition in range(1 if options.quick else options.repetitions_of(entry, REPETITIONS))
         for parameter, value in settings_of(MIDDLE, grid)
@@ -41,10 +39,7 @@ def measure(dataset: DataSet | None, settings: Settings, published: Mask | None)
     problem, labels = make_problem(
         dataset, int(settings["repetition"]), float(settings["missing"]), published
     )
-    values: dict[str, Any] = dict(MIDDLE)
-    if settings["parameter"] != "middle":
-        values[str(settings["parameter"])] = float(settings["value"])
-    method = selector_method("default", "default", **values)
+    method = varied("default", MIDDLE, str(settings["parameter"]), float(settings["value"]))
     return judged_rows(method, Bench(problem, labels, LOOKS), [SHARE], (method.own_budget,))
 
 

@@ -31,8 +31,10 @@ def plan(options: Options, entry: Entry | None) -> list[Settings]:
     """A task per repetition."""
     assert entry is not None, "this experiment needs data"
     repetitions = 1 if options.quick else options.repetitions_of(entry, REPETITIONS)
+    identity = " ".join(METHODS[name].identity for name in ("default", "paper", "OMVFS", *AGAIN))
     return [
-        {"repetition": repetition, "missing": options.missing} for repetition in range(repetitions)
+        {"repetition": repetition, "missing": options.missing, "identity": identity}
+        for repetition in range(repetitions)
     ]
 
 

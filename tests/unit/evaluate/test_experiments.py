@@ -40,6 +40,18 @@ def test_settings_of_a_plan_are_all_different(name: str) -> None:
     assert len({str(sorted(of.items())) for of in settings}) == len(settings)
 
 
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_settings_name_the_parameters_behind_them(name: str) -> None:
+    # A default that changes has to be measured again.
+    experiment = EXPERIMENTS[name]
+    settings = experiment.plan(Options(), None if experiment.made_data else ENTRY)
+    assert all(of["identity"] for of in settings)
+    identities = {METHODS["default"].identity, METHODS["paper"].identity}
+    assert name in ("grid", "ablation", "sensitivity", "speed") or identities & {
+        of["identity"] for of in settings
+    }
+
+
 @pytest.mark.parametrize("name", [n for n, e in EXPERIMENTS.items() if not e.made_data])
 def test_a_large_set_is_planned_at_most_once(name: str) -> None:
     assert {of["repetition"] for of in EXPERIMENTS[name].plan(Options(), LARGE)} <= {0}
