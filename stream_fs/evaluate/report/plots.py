@@ -1,4 +1,4 @@
-"""The only module that imports matplotlib: figures as data addresses, to be embedded."""
+"""Figures as data addresses, to be embedded in the page."""
 
 from __future__ import annotations
 
