@@ -6,21 +6,22 @@ RUN := $(VENV)/bin/python -m
 PYTHON ?=
 # Test processes at a time.
 WORKERS ?= 2
-# Where the data sets of `make quality` are.
+# Where the data sets of `make quality` and `make evaluate` are, and where their results go.
 DATA ?= ../shared/data
+OUTPUT ?= build/evaluation
 # SIGKILLs at random moments, what their chance follows from, and chunks of the long run of
 # `make campaign`.
 KILLS ?= 25
 SEED ?= 0
 CHUNKS ?= 2000
-# More arguments for what test, bench-selector, bench-capacity, quality or campaign runs.
+# More arguments for what test, bench-selector, bench-capacity, quality, evaluate or campaign runs.
 ARGS ?=
 # With any value, `make demo` keeps running at the end.
 KEEP ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check test campaign bench-selector bench-capacity quality format lock \
-	clean
+.PHONY: help setup demo check test campaign bench-selector bench-capacity quality evaluate format \
+	lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-16s%s\n", $$1, $$2 }' Makefile
@@ -59,8 +60,11 @@ bench-selector: setup ## time and memory of the selector
 bench-capacity: setup ## what the service can take: prints deploy/capacity.md
 	@$(RUN) tests.benchmarks.capacity $(ARGS)
 
-quality: setup ## quality of the selection on the data sets in DATA
-	$(RUN) tests.quality --data $(DATA) $(ARGS)
+quality: setup ## the main comparison of rankings on the data sets in DATA
+	$(RUN) stream_fs.cli evaluate --data $(DATA) --output $(OUTPUT) --experiments ranking $(ARGS)
+
+evaluate: setup ## every experiment on the data sets in DATA; the report is in OUTPUT
+	$(RUN) stream_fs.cli evaluate --data $(DATA) --output $(OUTPUT) $(ARGS)
 
 format: setup ## format the code and repair what lint can
 	$(VENV)/bin/ruff check --fix .

@@ -12,6 +12,7 @@ from stream_fs.cli import (
     checkpoint,
     config,
     demo,
+    evaluate,
     produce,
     replay,
     run,
@@ -52,7 +53,18 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (run, replay, topics, produce, watch, checkpoint, config, demo, version):
+    for command in (
+        run,
+        replay,
+        topics,
+        produce,
+        watch,
+        checkpoint,
+        config,
+        demo,
+        evaluate,
+        version,
+    ):
         command.add(commands)
     return parser
 

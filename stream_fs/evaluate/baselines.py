@@ -4,12 +4,10 @@ Each returns one score per feature and view (d_v), larger is better. ``all featu
 score. Missing rows are left out where the method allows it, else filled with the view's mean.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from stream_fs.evaluate.data import IncompleteViews, Mask, Matrix, Vector
-from stream_fs.evaluate.graphs import Graph, degrees, heat_graph, unit_rows
+from stream_fs.evaluate.data import IncompleteViews, Matrix, Vector
+from stream_fs.evaluate.graphs import Graph, degrees, heat_graph, unit_range, unit_rows
 from stream_fs.evaluate.learn import nmf_components
 
 GRAPH_NEIGHBOURS = 5
@@ -23,6 +21,11 @@ def random(data: IncompleteViews, generator: np.random.Generator) -> list[Vector
 def variance(data: IncompleteViews) -> list[Vector]:
     """Variance of every feature over the present rows, each scaled to unit norm."""
     return [unit_rows(data.present_rows(v)).var(axis=0) for v in range(len(data.views))]
+
+
+def scaled_variance(data: IncompleteViews) -> list[Vector]:
+    """Variance of every feature over the present rows, each feature scaled to [0, 1]."""
+    return [unit_range(data.present_rows(v)).var(axis=0) for v in range(len(data.views))]
 
 
 def laplacian(data: IncompleteViews) -> list[Vector]:
@@ -75,17 +78,3 @@ def unit_mean_imputed(data: IncompleteViews, view: int) -> Matrix:
     """Present rows scaled to unit norm, missing rows replaced by their mean (n × d)."""
     unit = IncompleteViews((unit_rows(data.views[view]),), data.present[:, [view]])
     return mean_imputed(unit, 0)
-
-
-def proportional_top(scores: Sequence[Vector], share: float) -> list[Mask]:
-    """Mask of the best ``round(share · d_v)`` features of every view, at least one.
-
-    Ties go to the smaller index.
-    """
-    return [_top(s, max(1, int(share * len(s) + 0.5))) for s in scores]
-
-
-def _top(scores: Vector, count: int) -> Mask:
-    mask = np.zeros(len(scores), dtype=np.bool_)
-    mask[np.argsort(-scores, kind="stable")[:count]] = True
-    return mask

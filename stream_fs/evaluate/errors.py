@@ -4,6 +4,7 @@ StreamFsError
 └── EvaluationError
     ├── DataNotFound    the directory, data set or mask file is not there
     ├── DataMalformed   an archive is there but is not what it should be (also a ValueError)
+    ├── UnknownName     an experiment that is not there
     └── ExtraMissing    an optional dependency is not installed (also an ImportError)
 """
 
@@ -20,6 +21,10 @@ class DataNotFound(EvaluationError):
 
 class DataMalformed(EvaluationError, ValueError):
     """An archive does not hold what it should."""
+
+
+class UnknownName(EvaluationError, ValueError):
+    """An experiment was asked for that is not there."""
 
 
 class ExtraMissing(EvaluationError, ImportError):

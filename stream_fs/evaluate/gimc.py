@@ -53,11 +53,16 @@ def fit_gimc(
 ) -> GimcFit:
     """Iterate from a random start until the objective settles."""
     generator = np.random.default_rng(seed)
-    xs = [view.x.astype(np.float64) for view in views]
+    given = [view.x.astype(np.float64) for view in views]
     weights_of_rows = [degrees(view.graph)[:, None] for view in views]
-    energies = [float((d * x**2).sum()) for d, x in zip(weights_of_rows, xs, strict=True)]
-    bases = [_isometry(generator.random((x.shape[1], clusters))) for x in xs]
-    codes: list[Matrix] = [x @ basis.T for x, basis in zip(xs, bases, strict=True)]
+    energies = [float((d * x**2).sum()) for d, x in zip(weights_of_rows, given, strict=True)]
+    starts = [_isometry(generator.random((x.shape[1], clusters))) for x in given]
+    codes: list[Matrix] = [x @ basis.T for x, basis in zip(given, starts, strict=True)]
+    # Every basis after the start lies in the span of the rows: with many features the same
+    # iterations run in its few coordinates.
+    spans = [_row_space(x) for x in given]
+    xs = [x if span is None else x @ span.T for x, span in zip(given, spans, strict=True)]
+    bases = starts
     consensus: Matrix = generator.random((instances, clusters))
     alpha: Vector = np.full(len(views), 1 / len(views))
     size = max(sum(float((x**2).sum()) for x in xs), 1e-12)
@@ -76,12 +81,20 @@ def fit_gimc(
         objectives.append(float(alpha**settings.smoothness @ losses) / size)
         if _settled(objectives, settings):
             break
+    bases = [b if span is None else b @ span for b, span in zip(bases, spans, strict=True)]
     return GimcFit(consensus, bases, codes, alpha, objectives)
 
 
 def _settled(objectives: Sequence[float], settings: GimcSettings) -> bool:
     enough = len(objectives) > settings.least_iterations
     return enough and abs(objectives[-2] - objectives[-1]) < settings.tolerance
+
+
+def _row_space(x: Matrix) -> Matrix | None:
+    """Orthonormal rows (n × d) that span those of x; None where n is not below d."""
+    if x.shape[0] >= x.shape[1]:
+        return None
+    return np.asarray(np.linalg.qr(x.T)[0].T)
 
 
 def _isometry(a: Matrix) -> Matrix:

@@ -27,13 +27,15 @@ class ViewGraph:
     graph: Graph
 
 
-def view_graphs(data: IncompleteViews, *, scaled: bool) -> list[ViewGraph]:
+def view_graphs(
+    data: IncompleteViews, *, scaled: bool, neighbours: int = NEIGHBOURS
+) -> list[ViewGraph]:
     """Cosine graphs of the present rows of every view; ``scaled`` maps features to [0, 1] first."""
     graphs: list[ViewGraph] = []
     for v in range(len(data.views)):
         x = data.present_rows(v)
         unit = unit_rows(unit_range(x) if scaled else x)
-        graphs.append(ViewGraph(data.rows(v), unit, cosine_graph(unit, NEIGHBOURS)))
+        graphs.append(ViewGraph(data.rows(v), unit, cosine_graph(unit, neighbours)))
     return graphs
 
 

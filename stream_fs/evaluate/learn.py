@@ -47,3 +47,9 @@ def load_digits() -> tuple[Matrix, Labels]:
     """The handwritten digits inside scikit-learn: images (1,797 × 8 × 8, 0 … 16) and classes."""
     bunch = datasets.load_digits()
     return np.asarray(bunch.images, dtype=np.float64), np.asarray(bunch.target, dtype=np.int64)
+
+
+def breast_cancer_arrays() -> tuple[Matrix, Labels]:
+    """Features (569 × 30) and classes of the Wisconsin set that scikit-learn ships."""
+    features, labels = datasets.load_breast_cancer(return_X_y=True)
+    return np.asarray(features, dtype=np.float64), np.asarray(labels, dtype=np.int64)

@@ -71,12 +71,7 @@ def test_variance_is_that_of_unit_rows() -> None:
     )
 
 
-def test_proportional_top_takes_a_share_of_every_view_and_at_least_one() -> None:
-    scores = [np.array([0.1, 0.9, 0.5, 0.9, -np.inf]), np.array([1.0, 2.0])]
-    masks = baselines.proportional_top(scores, 0.4)
-    assert [mask.tolist() for mask in masks] == [
-        [False, True, False, True, False],
-        [False, True],
-    ]
-    tied = baselines.proportional_top([np.zeros(4)], 0.5)[0]
-    assert tied.tolist() == [True, True, False, False]
+def test_scaled_variance_does_not_know_units() -> None:
+    view = np.array([[1.0, 10.0], [3.0, 30.0], [2.0, 20.0], [9.0, 9.0]])
+    data = IncompleteViews((view,), np.array([[True], [True], [True], [False]]))
+    np.testing.assert_allclose(baselines.scaled_variance(data)[0], [np.var([0, 1, 0.5])] * 2)

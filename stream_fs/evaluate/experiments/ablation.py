@@ -1,0 +1,72 @@
+"""What every deviation of preset `default` is worth: one named parameter switched at a time.
+
+Decay belongs here, too: what it costs where nothing drifts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from stream_fs.evaluate.data import DataSet, Mask
+from stream_fs.evaluate.experiments.ranking import judged_rows
+from stream_fs.evaluate.methods import selector_method
+from stream_fs.evaluate.plan import LARGE, Entry, Experiment, Options, Row, Settings
+from stream_fs.evaluate.problem import Bench, make_problem
+
+AS_IT_IS = "as it is"
+VARIANTS: Mapping[str, Mapping[str, Any]] = {
+    AS_IT_IS: {},
+    "start at random": {"start": "random"},
+    "row norms, no redundancy": {"score": "row_norm", "sketch": 0},
+    "no redundancy": {"sketch": 0},
+    "proportional budget": {"budget": "proportional"},
+    "first chunk not enlarged": {"first_rows": 1},
+    "no reassignment": {"reassignments": 0},
+    "no graph": {"theta": 0.0},
+    "no energy scaling": {"energy_scaling": False},
+    "equal view weights": {"view_weights": "uniform"},
+    "missing rows weigh nothing": {"weights": "binary"},
+    "unit rows": {"transform": "unit"},
+    "unit rows for counts": {"transform": "declared"},
+    "decay 0.95": {"decay": 0.95},
+    "decay 0.9": {"decay": 0.9},
+    "decay 0.8": {"decay": 0.8},
+}
+QUICK_VARIANTS = (AS_IT_IS, "start at random", "no redundancy", "decay 0.9")
+SHARES = (0.1, 0.3)
+LOOKS = ("gimc scaled", "spectral scaled")
+REPETITIONS = 2
+
+
+def plan(options: Options, entry: Entry | None) -> list[Settings]:
+    """A task per repetition and variant; large data sets are left out."""
+    assert entry is not None, "this experiment needs data"
+    if entry.instances > LARGE:
+        return []
+    return [
+        {
+            "repetition": repetition,
+            "missing": options.missing,
+            "variant": variant,
+            "identity": selector_method(variant, "default", **VARIANTS[variant]).identity,
+            "shares": " ".join(f"{share:g}" for share in SHARES),
+        }
+        for repetition in range(1 if options.quick else options.repetitions_of(entry, REPETITIONS))
+        for variant in (QUICK_VARIANTS if options.quick else VARIANTS)
+    ]
+
+
+def measure(dataset: DataSet | None, settings: Settings, published: Mask | None) -> list[Row]:
+    """NMI, ARI and F by share and judge, with the variant's own budget."""
+    assert dataset is not None, "this experiment needs data"
+    problem, labels = make_problem(
+        dataset, int(settings["repetition"]), float(settings["missing"]), published
+    )
+    variant = str(settings["variant"])
+    method = selector_method(variant, "default", **VARIANTS[variant])
+    shares = [float(share) for share in str(settings["shares"]).split()]
+    return judged_rows(method, Bench(problem, labels, LOOKS), shares, (method.own_budget,))
+
+
+EXPERIMENT = Experiment("ablation", plan, measure)

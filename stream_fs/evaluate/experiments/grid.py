@@ -1,0 +1,79 @@
+"""The paper's own protocol: preset `paper` over its grid, judged by GIMC_FLSD as there.
+
+The full grid has 1,250 settings; here one parameter at a time leaves the middle (β = η = θ = 1,
+λ = 6). Labels choose the best setting, so these figures stand apart from all others.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stream_fs.evaluate.data import DataSet, Mask
+from stream_fs.evaluate.experiments.ranking import judged_rows
+from stream_fs.evaluate.methods import Method, selector_method
+from stream_fs.evaluate.plan import Entry, Experiment, Options, Row, Settings
+from stream_fs.evaluate.problem import Bench, make_problem
+from stream_fs.selector.params import Preset
+
+WEIGHTS = (0.01, 0.1, 1.0, 10.0, 100.0)
+SMOOTHNESS = tuple(float(value) for value in range(2, 12))
+MIDDLE: dict[str, float] = {"beta": 1.0, "eta": 1.0, "theta": 1.0, "lam": 6.0}
+GRID: dict[str, tuple[float, ...]] = {
+    "beta": WEIGHTS,
+    "eta": WEIGHTS,
+    "theta": WEIGHTS,
+    "lam": SMOOTHNESS,
+}
+LOOK = "gimc scaled"
+REPETITIONS = 3
+
+
+def settings_of(
+    middle: dict[str, float], grid: dict[str, tuple[float, ...]]
+) -> list[tuple[str, float]]:
+    """The middle, then every other value of every parameter in turn."""
+    away = [(name, value) for name, values in grid.items() for value in values]
+    return [("middle", 0.0), *(pair for pair in away if pair[1] != middle[pair[0]])]
+
+
+def varied(preset: Preset, middle: dict[str, float], parameter: str, value: float) -> Method:
+    """The preset in the middle of the grid, or with one parameter away from it."""
+    values: dict[str, Any] = dict(middle)
+    if parameter != "middle":
+        values[parameter] = value
+    return selector_method(preset, preset, **values)
+
+
+def plan(options: Options, entry: Entry | None) -> list[Settings]:
+    """A task per repetition and setting, on the data sets of the user's directory."""
+    assert entry is not None, "this experiment needs data"
+    if entry.role != "development" and not options.quick:
+        return []
+    repetitions = 1 if options.quick else options.repetitions_of(entry, REPETITIONS)
+    grid = {"lam": GRID["lam"][::3]} if options.quick else GRID
+    return [
+        {
+            "repetition": repetition,
+            "missing": options.missing,
+            "parameter": parameter,
+            "value": value,
+            "identity": varied("paper", MIDDLE, parameter, value).identity,
+            "shares": " ".join(f"{share:g}" for share in options.shares),
+        }
+        for repetition in range(repetitions)
+        for parameter, value in settings_of(MIDDLE, grid)
+    ]
+
+
+def measure(dataset: DataSet | None, settings: Settings, published: Mask | None) -> list[Row]:
+    """NMI, ARI and F by share, with GIMC_FLSD on scaled features."""
+    assert dataset is not None, "this experiment needs data"
+    problem, labels = make_problem(
+        dataset, int(settings["repetition"]), float(settings["missing"]), published
+    )
+    method = varied("paper", MIDDLE, str(settings["parameter"]), float(settings["value"]))
+    shares = [float(share) for share in str(settings["shares"]).split()]
+    return judged_rows(method, Bench(problem, labels, (LOOK,)), shares, (method.own_budget,))
+
+
+EXPERIMENT = Experiment("grid", plan, measure)

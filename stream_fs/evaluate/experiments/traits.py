@@ -1,0 +1,177 @@
+"""What a clustering does not show: planted useless features, copies, and other units.
+
+Made data of three views with four groups; half of every view's instances are missing. Each view
+has informative features (raised in one group), plain noise, and useless features of kinds that
+mislead simple scores: loud (noise of a hundred times the variance), constant, heavy-tailed
+(log-normal). Another stream holds every informative feature three times: as it is, copied, and
+copied in another unit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from stream_fs.evaluate import baselines
+from stream_fs.evaluate.data import DataSet, IncompleteViews, Mask, Matrix
+from stream_fs.evaluate.experiments.stability import other_units
+from stream_fs.evaluate.methods import ALL, METHODS, Method, Orders, by_scores
+from stream_fs.evaluate.plan import Entry, Experiment, Options, Row, Settings
+from stream_fs.evaluate.problem import Problem
+from stream_fs.evaluate.removal import remove_views
+
+GROUPS = 4
+ROWS = 800
+VIEWS = 3
+KINDS = {"informative": 12, "noise": 12, "loud": 6, "constant": 3, "heavy-tailed": 3}
+REPETITIONS = 5
+COMPARED: Mapping[str, Method] = {
+    **{name: method for name, method in METHODS.items() if name != ALL},
+    # What a user would do against units alone.
+    "variance, scaled": by_scores(
+        "variance, scaled", lambda problem: baselines.scaled_variance(problem.data)
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Planted:
+    """A problem whose features are known: their kind, and of copies the original's index."""
+
+    problem: Problem
+    kinds: list[str]
+    originals: list[int]
+
+
+def plan(options: Options, _entry: Entry | None) -> list[Settings]:
+    """A task per repetition and method."""
+    return [
+        {"repetition": repetition, "method": method.name, "identity": method.identity}
+        for repetition in range(1 if options.quick else min(options.repetitions, REPETITIONS))
+        for method in COMPARED.values()
+    ]
+
+
+def measure(_dataset: DataSet | None, settings: Settings, _published: Mask | None) -> list[Row]:
+    """Shares of useless features and of repeats among the first, and what units change."""
+    seed = int(settings["repetition"])
+    rank = COMPARED[str(settings["method"])].rank
+    planted = with_useless(seed)
+    orders = rank(planted.problem)[0]
+    row: Row = {
+        f"useless: {kind}": chosen_share(orders, planted.kinds, kind)
+        for kind in KINDS
+        if kind != "informative"
+    }
+    row["auc"] = area(orders, planted.kinds)
+    moved = rank(other_units(planted.problem))[0]
+    row["rank correlation in other units"] = correlation(orders, moved)
+    copies = with_copies(seed)
+    row["repeats"] = repeats(rank(copies.problem)[0], copies)
+    return [row]
+
+
+def with_useless(seed: int) -> Planted:
+    """Views with every kind of feature, in mixed order, the same order in every view."""
+    generator = np.random.default_rng(seed)
+    labels = generator.permutation(np.arange(ROWS) % GROUPS)
+    kinds = [kind for kind, count in KINDS.items() for _ in range(count)]
+    order = generator.permutation(len(kinds))
+    views = tuple(_useless_view(labels, generator)[:, order] for _ in range(VIEWS))
+    return Planted(
+        _problem(views, generator, seed),
+        [kinds[i] for i in order],
+        list(range(len(kinds))),
+    )
+
+
+def with_copies(seed: int) -> Planted:
+    """Eight informative features, weak to strong, with copies and copies in other units; noise."""
+    generator = np.random.default_rng(seed + 1000)
+    labels = generator.permutation(np.arange(ROWS) % GROUPS)
+    count = 8
+    originals = [*range(count)] * 3 + list(range(count, 2 * count))
+    kinds = ["informative"] * (3 * count) + ["noise"] * count
+    order = generator.permutation(len(kinds))
+    views = []
+    for _ in range(VIEWS):
+        x = generator.random((ROWS, count))
+        for feature in range(count):
+            x[labels == feature % GROUPS, feature] += 0.4 + 0.1 * feature
+        units = 10.0 ** generator.uniform(-1, 1, count)
+        noise = generator.random((ROWS, count))
+        views.append(np.hstack([x, x, units * x, noise])[:, order])
+    return Planted(
+        _problem(tuple(views), generator, seed),
+        [kinds[i] for i in order],
+        [originals[i] for i in order],
+    )
+
+
+def _useless_view(labels: Matrix, generator: np.random.Generator) -> Matrix:
+    n = len(labels)
+    return np.hstack(
+        [
+            _informative(labels, KINDS["informative"], generator),
+            generator.random((n, KINDS["noise"])),
+            10 * generator.random((n, KINDS["loud"])),
+            np.full((n, KINDS["constant"]), 5.0),
+            np.exp(1.5 * generator.standard_normal((n, KINDS["heavy-tailed"]))),
+        ]
+    )
+
+
+def _informative(labels: Matrix, count: int, generator: np.random.Generator) -> Matrix:
+    x = generator.random((len(labels), count))
+    for feature in range(count):
+        x[labels == feature % GROUPS, feature] += 0.7
+    return x
+
+
+def _problem(views: tuple[Matrix, ...], generator: np.random.Generator, seed: int) -> Problem:
+    present = remove_views(len(views[0]), len(views), 0.5, generator)
+    return Problem(IncompleteViews(views, present), GROUPS, seed)
+
+
+def chosen_share(orders: Orders, kinds: Sequence[str], kind: str) -> float:
+    """Share of the features of a kind that are chosen when as many are as are informative."""
+    count = sum(name == "informative" for name in kinds)
+    of_kind = np.array([name == kind for name in kinds])
+    return float(np.mean([of_kind[order[:count]].sum() / of_kind.sum() for order in orders]))
+
+
+def area(orders: Orders, kinds: Sequence[str]) -> float:
+    """Chance that an informative feature stands before another one (area under the curve)."""
+    good = np.array([kind == "informative" for kind in kinds])
+    areas = []
+    for order in orders:
+        place = np.empty(len(order))
+        place[order] = np.arange(len(order))
+        areas.append((place[good][:, None] < place[~good][None, :]).mean())
+    return float(np.mean(areas))
+
+
+def correlation(orders: Orders, others: Orders) -> float:
+    """Mean rank correlation of two orders of the same features."""
+    found = []
+    for order, other in zip(orders, others, strict=True):
+        places = np.argsort(order), np.argsort(other)
+        found.append(float(stats.spearmanr(*places).statistic))
+    return float(np.mean(found))
+
+
+def repeats(orders: Orders, planted: Planted) -> float:
+    """Share of repeats of an earlier choice, when as many are chosen as there are originals."""
+    originals = np.array(planted.originals)
+    count = len(
+        {o for o, kind in zip(originals, planted.kinds, strict=True) if kind == "informative"}
+    )
+    return float(
+        np.mean([1 - len(set(originals[order[:count]].tolist())) / count for order in orders])
+    )
+
+
+EXPERIMENT = Experiment("traits", plan, measure, made_data=True)

@@ -1,0 +1,111 @@
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from stream_fs.evaluate.data import DataSet, Mask
+from stream_fs.evaluate.errors import DataMalformed, DataNotFound
+from stream_fs.evaluate.plan import (
+    LARGE_REPETITIONS,
+    Entry,
+    Experiment,
+    Library,
+    Options,
+    Row,
+    Settings,
+    make_plan,
+    sample,
+)
+
+SMALL = Entry("small", "development", 100, (3, 4), 2, "abc")
+
+
+def plan(options: Options, entry: Entry | None) -> list[Settings]:
+    count = options.repetitions_of(entry) if entry else 1
+    return [{"repetition": repetition} for repetition in range(count)]
+
+
+def measure(_dataset: DataSet | None, _settings: Settings, _published: Mask | None) -> list[Row]:
+    return []
+
+
+ON_DATA = Experiment("on data", plan, measure)
+ON_MADE = Experiment("on made", plan, measure, made_data=True)
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    x = np.arange(240.0).reshape(60, 4)
+    np.savez(tmp_path / "own.npz", allow_pickle=False, view_0=x, labels=np.arange(60) % 3)
+    masks = np.ones((2, 60, 1))
+    masks[1, 5] = 0
+    np.savez(tmp_path / "own_wen_folds.npz", allow_pickle=False, **{"del_0.5": masks})
+    return tmp_path
+
+
+def test_early_repetitions_come_first_and_made_data_once() -> None:
+    other = replace(SMALL, name="other")
+    tasks = make_plan([ON_DATA, ON_MADE], [SMALL, other], Options(repetitions=2))
+    assert [(t.experiment, t.dataset, t.settings["repetition"]) for t in tasks] == [
+        ("on data", "small", 0),
+        ("on data", "other", 0),
+        ("on made", "", 0),
+        ("on data", "small", 1),
+        ("on data", "other", 1),
+    ]
+
+
+def test_a_key_depends_on_settings_revision_and_content() -> None:
+    def key(experiment: Experiment, entry: Entry, options: Options) -> str:
+        return make_plan([experiment], [entry], options)[0].key
+
+    first = key(ON_DATA, SMALL, Options())
+    assert first == key(ON_DATA, SMALL, Options(repetitions=9))
+    assert first != key(ON_DATA, replace(SMALL, digest="abd"), Options())
+    assert first != key(replace(ON_DATA, revision=2), SMALL, Options())
+    assert first != key(ON_DATA, SMALL, Options(masks="published"))
+
+
+def test_large_sets_are_repeated_less_often() -> None:
+    options = Options(repetitions=7)
+    assert options.repetitions_of(SMALL) == 7
+    assert options.repetitions_of(SMALL, 3) == 3
+    assert options.repetitions_of(replace(SMALL, instances=9298)) == LARGE_REPETITIONS
+
+
+def test_own_sets_are_development_data_and_built_in_ones_held_out(directory: Path) -> None:
+    library = Library(directory)
+    assert library.names() == ["own", "digits", "breast-cancer", "topics"]
+    entry = library.entry("own")
+    assert (entry.role, entry.instances, entry.dimensions) == ("development", 60, (4,))
+    assert library.entry("breast-cancer").role == "held-out"
+    assert Library(None).names() == ["digits", "breast-cancer", "topics"]
+
+
+def test_an_unknown_set_is_an_error_that_names_those_there_are(directory: Path) -> None:
+    with pytest.raises(DataNotFound, match="no data set other; there are own, digits"):
+        Library(directory).load("other")
+
+
+def test_a_sample_is_the_same_every_time_and_keeps_rows_together(directory: Path) -> None:
+    whole = Library(directory).load("own")
+    part, again = sample(whole, 50), Library(directory, 50).load("own")
+    assert part.instances == 50
+    assert (part.views[0] == again.views[0]).all()
+    at = (part.views[0][:, 0] / 4).astype(int)
+    assert (np.diff(at) > 0).all()
+    assert (part.labels == whole.labels[at]).all()
+    assert sample(whole, 60) is whole
+    assert Library(directory, 50).entry("own").digest != Library(directory).entry("own").digest
+
+
+def test_published_masks_are_those_of_the_file(directory: Path) -> None:
+    library = Library(directory)
+    assert library.published("own", 0.5, 0).all()
+    assert np.flatnonzero(~library.published("own", 0.5, 1)[:, 0]).tolist() == [5]
+    assert library.published("own", 0.5, 2).all()  # begins again after the last
+    with pytest.raises(DataMalformed, match="leave --rows out"):
+        Library(directory, 50).published("own", 0.5, 0)
+    with pytest.raises(DataNotFound, match="--data"):
+        Library(None).published("digits", 0.5, 0)
