@@ -47,7 +47,7 @@ def add(commands: Commands) -> None:
         nargs="+",
         default=[],
         help="experiments (default: all): ranking, grid, traits, stability, drift, speed, "
-        "convergence, ablation, missing, sensitivity, judging",
+        "convergence, ablation, missing, sensitivity, judging, merging, merging-long",
     )
     option("--repetitions", metavar="N", type=count, help="repetitions (default: 5)")
     option(

@@ -10,6 +10,7 @@ from stream_fs.evaluate.experiments import (
     drift,
     grid,
     judging,
+    merging,
     missing,
     ranking,
     sensitivity,
@@ -33,5 +34,7 @@ EXPERIMENTS: Mapping[str, Experiment] = {
         ablation.EXPERIMENT,
         sensitivity.EXPERIMENT,
         judging.EXPERIMENT,
+        merging.EXPERIMENT,
+        merging.LONG,
     )
 }

@@ -13,6 +13,7 @@ from stream_fs.evaluate.experiments import drift
 from stream_fs.evaluate.experiments.ablation import AS_IT_IS
 from stream_fs.evaluate.plan import Row
 from stream_fs.evaluate.report.cells import difference
+from stream_fs.evaluate.report.merging import merging_table
 from stream_fs.evaluate.report.plots import curves
 from stream_fs.evaluate.report.published import NAMES, Published
 from stream_fs.evaluate.report.tables import Table, number, signed, with_error
@@ -49,6 +50,9 @@ def other_tables(rows: Mapping[str, Sequence[Row]], published: Published) -> lis
         "judging": judging_table,
     }
     found: list[Table] = []
+    merging = [*rows.get("merging", ()), *rows.get("merging-long", ())]
+    if merging:
+        found += merging_table(merging)
     for name, build in builders.items():
         whole = complete(rows.get(name, ()), COMPARED.get(name, ()))
         if whole:

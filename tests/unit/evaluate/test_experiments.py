@@ -8,7 +8,7 @@ from stream_fs.evaluate.plan import Entry, Options, Row, Settings
 from stream_fs.evaluate.problem import LOOKS
 from tests.unit.evaluate.planted import planted_views
 
-ENTRY = Entry("planted", "development", 120, (24, 24, 24), 4, "abc")
+ENTRY = Entry("planted", "development", 400, (24, 24, 24), 4, "abc")
 LARGE = Entry("large", "development", 9298, (24, 24, 24), 4, "abc")
 TINY = Options(repetitions=1, shares=(0.5,), quick=True)
 

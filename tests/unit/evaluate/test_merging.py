@@ -1,14 +1,13 @@
 """What merging costs: partitions cut, models merged, selections compared."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+from stream_fs.evaluate.experiments import merging
 from stream_fs.evaluate.long_stream import CLUSTERS, DIMENSIONS, INFORMATIVE, long_stream
 from stream_fs.evaluate.merging import (
-    MergingRow,
     MergingSettings,
     Stream,
     cut,
@@ -16,8 +15,9 @@ from stream_fs.evaluate.merging import (
     measure_merging,
     shared,
 )
-from stream_fs.evaluate.merging_figures import plot, table
 from stream_fs.evaluate.merging_rivals import averaged, matched
+from stream_fs.evaluate.plan import Entry, Options, Row
+from stream_fs.evaluate.report.merging import merging_table
 from stream_fs.selector.merge import combine
 from stream_fs.selector.model import view_scores
 from tests.unit.evaluate.planted import planted_views
@@ -26,10 +26,6 @@ from tests.unit.evaluate.planted import planted_views
 def planted(size: int = 40) -> Stream:
     data, labels = planted_views(size=size, missing=0.2)
     return Stream("planted", data, labels, 4, 0)
-
-
-def row(method: str, seed: int, nmi: float, partitions: int = 2) -> MergingRow:
-    return MergingRow("set", seed, "even", partitions, 100, method, 0.5, {"a": nmi, "b": nmi})
 
 
 def test_a_small_stream_from_start_to_rows() -> None:
@@ -86,17 +82,35 @@ def test_averages_weigh_by_rows() -> None:
     np.testing.assert_allclose(averaged([small, large])[name], expected)
 
 
-def test_the_table_pairs_changes_by_seed() -> None:
+def test_the_table_pairs_changes_by_repetition() -> None:
+    def row(method: str, repetition: int, nmi: float, partitions: int) -> Row:
+        named: Row = {"dataset": "set", "cut": "even", "repetition": repetition, "rows": 100}
+        return {**named, "partitions": partitions, "method": method, "overlap": 0.5, "nmi": nmi}
+
     rows = [row("single", 0, 0.5, 1), row("single", 1, 0.7, 1)]
-    rows += [row("merged", 0, 0.4), row("merged", 1, 0.8)]
-    last = [cell.strip() for cell in table(rows).splitlines()[-1].strip("|").split("|")]
-    assert last == ["set", "even", "2", "100", "merged", "0.500", *["0.600"] * 3, "+0.000 ± 0.100"]
+    rows += [row("merged", 0, 0.4, 2), row("merged", 1, 0.8, 2)]
+    (table,) = merging_table(rows)
+    last = ["set", "even", "2", "100", "merged", "0.500 ± 0.000", "0.600", "+0.000 ± 0.100"]
+    assert table.rows[-1] == last
+    assert len(table.figures) == 2
 
 
-def test_the_plot_is_an_image(tmp_path: Path) -> None:
-    rows = [row("single", 0, 0.5, 1), row("again", 0, 0.5, 1), row("merged", 0, 0.4)]
-    plot(rows, tmp_path / "merging.png")
-    assert (tmp_path / "merging.png").read_bytes().startswith(b"\x89PNG")
+def test_the_experiment_measures_every_way_to_merge() -> None:
+    dataset = long_stream(1300, 0)
+    entry = Entry("made", "held-out", dataset.instances, DIMENSIONS, CLUSTERS, "abc")
+    assert {of["cut"] for of in merging.plan(Options(), entry)} == {"even", "keyed"}
+    (settings,) = merging.plan(Options(quick=True), entry)
+    rows = merging.measure(dataset, settings, None)
+    assert [(row["partitions"], row["method"]) for row in rows] == [
+        (1, "single"),
+        (1, "again"),
+        *((p, way) for p in (2, 4) for way in ("merged", "matched", "averaged")),
+    ]
+    assert rows[0]["overlap"] == 1
+    few = replace(entry, instances=2 * 40 * CLUSTERS - 1)
+    assert merging.plan(Options(), few) == []
+    (long,) = merging.plan_long(Options(quick=True), None)
+    assert merging.measure_long(None, {**long, "instances": 1300}, None) == rows
 
 
 def test_the_long_stream_has_clusters_in_its_first_features_only() -> None:
