@@ -16,9 +16,9 @@ MADE = "made, long"
 HEADER = ["data set", "cut", "partitions", "rows each", "ranking", "overlap", "NMI", "less single"]
 NOTE = (
     "Top 20 % of the features, NMI of both judges on raw and scaled features. “single” is one "
-    "model of all rows, “again” one model of the same rows in another order: no overlap can be expected "
-    "to exceed its. “merged” is what the service publishes; “matched” aligns clusters by one "
-    "permutation per model, “averaged” averages relevance. ± is the standard error over "
+    "model of all rows, “again” one model of the same rows in another order: no overlap can be "
+    "expected to exceed its. “merged” is what the service publishes; “matched” aligns clusters "
+    "by one permutation per model, “averaged” averages relevance. ± is the standard error over "
     "repetitions, paired. Partitions have at least 40 rows per cluster."
 )
 
