@@ -65,11 +65,33 @@ def newest(stream: Stream) -> list[dict[str, Any]]:
     return [json.loads(published[place][-1].value or b"") for place in stream.partitions]
 
 
+def of_partitions(page: Page) -> Locator:
+    """The rankings of the partitions; that of the whole stream stands before them."""
+    whole = page.get_by_role("heading", name="Whole stream")
+    return page.locator("details.ranking").filter(has_not=whole)
+
+
 def reach(page: Page, sequence: int) -> None:
     """Wait until the page shows this ranking of every partition."""
     for number in range(PARTITIONS):
-        told = page.locator("details.ranking").nth(number).locator("summary .told")
+        told = of_partitions(page).nth(number).locator("summary .told")
         expect(told).to_contain_text(f"ranking {sequence} ")
+
+
+def assert_merged_comes_first(page: Page, stream: Stream) -> None:
+    """Whether the newest ranking of the whole stream is there, before all others."""
+    ranking = stream.merged()[-1]
+    block = page.locator("details.ranking").first
+    expect(block.get_by_role("heading", level=3)).to_have_text("Whole stream")
+    expect(block.locator("summary .told")).to_contain_text(f"ranking {ranking['sequence']} ")
+    if not block.evaluate("element => element.open"):
+        block.locator("summary").press("Enter")
+    for place, view in enumerate(ranking["views"]):
+        card = block.locator(".view").nth(place)
+        expect(card.get_by_role("heading", level=4)).to_have_text(view["name"])
+        assert card.locator(".features .value").all_inner_texts() == [
+            f"{feature['relevance']:.3f}" for feature in view["features"][:10]
+        ]
 
 
 def assert_shown(block: Locator, ranking: dict[str, Any]) -> None:
@@ -107,9 +129,8 @@ def assert_told(status: dict[str, Any], rankings: list[dict[str, Any]]) -> None:
     assert [found["sequence"] for found in status["partitions"]] == [
         ranking["sequence"] for ranking in rankings
     ]
-    for place, told, ranking in zip(
-        status["partitions"], status["rankings"], rankings, strict=True
-    ):
+    partitions = [told for told in status["rankings"] if told["scope"] == "partition"]
+    for place, told, ranking in zip(status["partitions"], partitions, rankings, strict=True):
         for key in ("scope", "topic", "partition", "sequence", "preset", "score", "model"):
             assert told[key] == ranking[key]
         assert told["records"] == ranking["records"]["total"]
@@ -136,7 +157,7 @@ def test_the_page_of_a_service(
     reach(page, 3)
     rankings = newest(stream)
     for number, ranking in enumerate(rankings):
-        assert_shown(page.locator("details.ranking").nth(number), ranking)
+        assert_shown(of_partitions(page).nth(number), ranking)
     assert_told(json.loads(service.get("/api/status")[1]), rankings)
     for path in ("/", "/api/status"):
         assert SECRET not in service.get(path)[1], path
@@ -163,7 +184,7 @@ def test_the_page_of_a_service(
     expect(page.locator("#partitions-told")).to_have_text(f"{PARTITIONS} waiting for the broker")
     rows = page.get_by_role("table", name="partitions").locator("td[data-label=State]")
     expect(rows).to_have_text(["Waiting for the broker"] * PARTITIONS)
-    expect(page.locator("details.ranking")).to_have_count(PARTITIONS)
+    expect(of_partitions(page)).to_have_count(PARTITIONS)
 
     # And with the broker it is as before.
     own_broker.start()
@@ -174,8 +195,9 @@ def test_the_page_of_a_service(
     reach(page, 5)
     rankings = newest(stream)
     for number, ranking in enumerate(rankings):
-        assert_shown(page.locator("details.ranking").nth(number), ranking)
+        assert_shown(of_partitions(page).nth(number), ranking)
     assert_told(json.loads(service.get("/api/status")[1]), rankings)
+    assert_merged_comes_first(page, stream)
 
 
 def test_the_picture_of_the_readme_is_small() -> None:
