@@ -26,9 +26,24 @@ _NAME_WIDTH: Final = 20
 class Display(Protocol):
     """Where rankings are shown."""
 
-    def show(self, message: Message, ranking: RankingMessage) -> None:
-        """One more."""
+    def show(self, message: Message, ranking: RankingMessage) -> bool:
+        """One more; whether it was shown."""
         ...
+
+
+class Choice:
+    """Which rankings people want to see: of a whole stream, once there is one, or all of them."""
+
+    def __init__(self, *, partitions: bool) -> None:
+        self._partitions = partitions
+        self._whole: set[str] = set()
+
+    def takes(self, ranking: RankingMessage) -> bool:
+        """Whether it is to be shown, after all those that were asked for before."""
+        if ranking.scope == "merged":
+            self._whole.add(ranking.stream)
+            return True
+        return self._partitions or ranking.stream not in self._whole
 
 
 class JsonLines:
@@ -37,25 +52,30 @@ class JsonLines:
     def __init__(self, to: BinaryIO) -> None:
         self._to = to
 
-    def show(self, message: Message, ranking: RankingMessage) -> None:  # noqa: ARG002  # its bytes
+    def show(self, message: Message, ranking: RankingMessage) -> bool:  # noqa: ARG002  # its bytes
         """Write it."""
         value = as_json(message.value or b"", ranking_format(message.headers))
         self._to.write(value + b"\n")
         self._to.flush()
+        return True
 
 
 class PlainLines:
     """A line for each ranking and view, without colour, in words that `grep` and `cut` can take."""
 
-    def __init__(self, to: TextIO, top: int) -> None:
+    def __init__(self, to: TextIO, top: int, *, partitions: bool) -> None:
         self._to = to
         self._top = top
+        self._choice = Choice(partitions=partitions)
 
-    def show(self, message: Message, ranking: RankingMessage) -> None:  # noqa: ARG002  # as read
+    def show(self, message: Message, ranking: RankingMessage) -> bool:  # noqa: ARG002  # as read
         """Write its lines."""
+        if not self._choice.takes(ranking):
+            return False
         for line in plain_lines(ranking, self._top):
             self._to.write(line + "\n")
         self._to.flush()
+        return True
 
 
 def plain_lines(ranking: RankingMessage, top: int) -> Iterator[str]:
@@ -74,11 +94,14 @@ def plain_lines(ranking: RankingMessage, top: int) -> Iterator[str]:
 
 
 class LiveTable:
-    """The last ranking of every partition, on a terminal; the merged ones first."""
+    """The last rankings, on a terminal; the merged ones first."""
 
-    def __init__(self, title: str, top: int, console: Console | None = None) -> None:
+    def __init__(
+        self, title: str, top: int, console: Console | None = None, *, partitions: bool
+    ) -> None:
         self._title = title
         self._top = top
+        self._choice = Choice(partitions=partitions)
         self._last: dict[str, RankingMessage] = {}
         self._count = 0
         # What is told on standard error goes above the table, unless it goes elsewhere.
@@ -97,11 +120,15 @@ class LiveTable:
     def __exit__(self, *_: object) -> None:
         self._live.stop()
 
-    def show(self, message: Message, ranking: RankingMessage) -> None:  # noqa: ARG002  # as read
+    def show(self, message: Message, ranking: RankingMessage) -> bool:  # noqa: ARG002  # as read
         """Put it in the place of the one before."""
+        if not self._choice.takes(ranking):
+            return False
         self._count += 1
         self._last[ranking.key] = ranking
+        self._last = {k: last for k, last in self._last.items() if self._choice.takes(last)}
         self._live.update(self._all(), refresh=True)
+        return True
 
     def _all(self) -> Group:
         shown = f"{self._count} rankings" if self._count else "waiting for a ranking"

@@ -28,8 +28,9 @@ def add(commands: Commands) -> None:
     parser = commands.add_parser(
         "watch",
         help="look at rankings as they are published",
-        description="Shows the newest ranking of every partition, and those that follow: a table "
-        "on a terminal, a line for each ranking and view elsewhere. It is a subscriber like any "
+        description="Shows the newest rankings, and those that follow: a table on a terminal, a "
+        "line for each ranking and view elsewhere. Where there is a ranking of the whole stream, "
+        "that one; otherwise that of every partition. It is a subscriber like any "
         "other, and leaves no trace on the broker. Gaps in the sequence are told on standard "
         f"error. Ctrl-C ends it, with exit code 130; silence with {ExitCode.SILENCE.value}, see "
         "--timeout.",
@@ -45,6 +46,11 @@ def add(commands: Commands) -> None:
     )
     parser.add_argument(
         "--top", type=count, default=5, metavar="N", help="features shown of a view (default: 5)"
+    )
+    parser.add_argument(
+        "--partitions",
+        action="store_true",
+        help="also the rankings of partitions that are merged; with --json they always are there",
     )
     parser.add_argument("--count", type=count, metavar="N", help="end after so many rankings")
     parser.add_argument(
@@ -91,11 +97,14 @@ def _keys(loaded: Configuration, topics: Topics) -> set[bytes]:
         inputs = topics.partitions(loaded.stream.topics)
     except FatalError:  # a subscriber need not have the right to look at the input
         return set()
-    return {
+    keys = {
         f"{loaded.stream.name}/{topic}/{number}".encode()
         for topic, count in inputs.items()
         for number in range(count)
     }
+    # The only partition's ranking is the stream's.
+    merged = {loaded.stream.name.encode()} if loaded.merge.enabled and len(keys) > 1 else set()
+    return keys | merged
 
 
 @contextlib.contextmanager
@@ -103,10 +112,11 @@ def _display(arguments: Arguments, loaded: Configuration) -> Iterator[Display]:
     if arguments.json:
         yield JsonLines(sys.stdout.buffer)
     elif sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
-        with LiveTable(loaded.output.topic, arguments.top) as table:
+        title, partitions = loaded.output.topic, arguments.partitions
+        with LiveTable(title, arguments.top, partitions=partitions) as table:
             yield table
     else:
-        yield PlainLines(sys.stdout, arguments.top)
+        yield PlainLines(sys.stdout, arguments.top, partitions=arguments.partitions)
 
 
 def _follow(
@@ -126,8 +136,7 @@ def _follow(
         for message, ranking in found:
             if (problem := continuity.follow(ranking)) is not None:
                 _tell(problem)
-            display.show(message, ranking)
-            shown += 1
+            shown += display.show(message, ranking)
             if shown == most:
                 return ExitCode.OK
         now = time.monotonic()

@@ -25,14 +25,14 @@ def published(ranking: RankingMessage, format: Format = "json") -> Message:
 
 def plain(ranking: RankingMessage, top: int = 2) -> list[str]:
     to = io.StringIO()
-    PlainLines(to, top).show(published(ranking), ranking)
+    PlainLines(to, top, partitions=False).show(published(ranking), ranking)
     return to.getvalue().splitlines()
 
 
 def table(*rankings: RankingMessage, top: int = 2, **options: bool) -> str:
     to = io.StringIO()
     console = Console(file=to, width=WIDE, force_terminal=options.get("terminal", False))
-    with LiveTable("title", top, console) as shown:
+    with LiveTable("title", top, console, partitions=options.get("partitions", True)) as shown:
         for ranking in rankings:
             shown.show(published(ranking), ranking)
     return to.getvalue()
@@ -115,10 +115,26 @@ def test_the_table_has_the_last_ranking_of_each_partition_and_merged_ones_first(
         assert best.split()[::2] == shown
 
 
+def test_once_a_stream_is_merged_its_partitions_are_shown_on_request_only() -> None:
+    later, merged = example("later"), example("merged")
+    foreign = replace(later, stream="another", partition=7)
+    newer = replace(later, sequence=later.sequence + 1)
+    told = table(later, merged, newer, foreign, partitions=False)
+    headings = [line.split()[0] for line in told.splitlines() if "  as of " in line]
+    assert headings == ["merged", "pumps/7"]
+    assert "3 rankings" in told
+
+    to = io.StringIO()
+    lines = PlainLines(to, 2, partitions=False)
+    shown = [lines.show(published(ranking), ranking) for ranking in (later, merged, newer, foreign)]
+    assert shown == [True, True, False, True]
+    assert f"sequence {newer.sequence} " not in to.getvalue()
+
+
 @pytest.mark.parametrize("width", [60, 80, 200])
 def test_the_table_keeps_what_matters_on_a_narrow_terminal(width: int) -> None:
     to = io.StringIO()
-    with LiveTable("title", 2, Console(file=to, width=width)) as shown:
+    with LiveTable("title", 2, Console(file=to, width=width), partitions=False) as shown:
         shown.show(published(example("later")), example("later"))
     for word in ("vibration", "0.410", "50%", "kurtosis"):
         assert word in to.getvalue()
