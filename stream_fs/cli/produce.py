@@ -19,6 +19,7 @@ from stream_fs.cli.files import (
     timestamps,
     whole,
 )
+from stream_fs.cli.interrupts import interrupts
 from stream_fs.errors import InvalidConfiguration
 from stream_fs.kafka import Feeder, Pace, Topics
 from stream_fs.replay import Rewriter, Source, file_format
@@ -82,12 +83,22 @@ def _produce(arguments: Arguments) -> ExitCode:
         seed=arguments.seed,
     )
     _check_place(loaded, topic, arguments.partition)
-    feeder = Feeder(
-        loaded.kafka_settings(),
-        topic,
-        arguments.partition,
-        Pace(arguments.rate, time.monotonic),
-    )
+    with interrupts() as check:
+        feeder = Feeder(
+            loaded.kafka_settings(),
+            topic,
+            arguments.partition,
+            Pace(arguments.rate, time.monotonic),
+            check,
+        )
+        _feed(feeder, source, rewrite, topic, arguments)
+    return ExitCode.OK
+
+
+def _feed(
+    feeder: Feeder, source: Source, rewrite: Rewriter, topic: str, arguments: Arguments
+) -> None:
+    """Send everything, and tell what has arrived, however it ends."""
     stamps = timestamps(arguments)
     began = time.monotonic()
     try:
@@ -109,7 +120,6 @@ def _produce(arguments: Arguments) -> ExitCode:
             f"produced {feeder.delivered} records to {topic} in {seconds:.1f} s "
             f"({feeder.delivered / seconds:.0f} records/s)"
         )
-    return ExitCode.OK
 
 
 def _all(source: Source, arguments: Arguments) -> Iterator[bytes]:

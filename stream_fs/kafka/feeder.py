@@ -13,7 +13,7 @@ from stream_fs.kafka.errors import Trouble, classified, translated
 from stream_fs.kafka.settings import ClientSettings
 
 _STEP_SECONDS: Final = 0.1
-"""How long one call waits for the client; Ctrl-C is heard between calls."""
+"""How long one call waits for the client, and so until `check` is asked again."""
 
 
 class Pace:
@@ -43,12 +43,21 @@ class Pace:
 
 
 class Feeder:
-    """Feeds one topic. `partition` None spreads the records over its partitions."""
+    """Feeds one topic. `partition` None spreads the records over its partitions.
+
+    `check` is called again and again while records are sent; what it raises ends that.
+    """
 
     def __init__(
-        self, settings: ClientSettings, topic: str, partition: int | None, pace: Pace
+        self,
+        settings: ClientSettings,
+        topic: str,
+        partition: int | None,
+        pace: Pace,
+        check: Callable[[], None],
     ) -> None:
         self._settings = settings
+        self._check = check
         self._topic = topic
         self._partition = -1 if partition is None else partition
         self._pace = pace
@@ -105,6 +114,7 @@ class Feeder:
         with translated(self._doing, self._trouble):
             self._producer.poll(seconds)
         self._judge()
+        self._check()
 
     def _told(self, error: KafkaError | None, _: Message) -> None:
         if error is None:

@@ -19,7 +19,7 @@ from stream_fs.service.exit_codes import ExitCode
 from stream_fs.wire import RecordDecoder
 from tests.integration.processes import wait_until
 from tests.integration.service.conftest import MakeStream
-from tests.integration.service.services import COMMAND, ROOT
+from tests.integration.service.services import ROOT
 from tests.integration.service.stream import Stream, chunks, rows
 from tests.integration.topics import PATIENCE_SECONDS, Topics
 
@@ -177,8 +177,13 @@ def test_interrupted_it_tells_what_has_arrived(stream: Stream, tmp_path: Path) -
     path = tmp_path / "x.msgpack"
     path.write_bytes(b"".join(chunks(1)))
     command = ["produce", "--config", str(stream.file()), str(path)]
+    # A shell that runs this in the background may ignore SIGINT, and hand that down.
+    program = (
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+        "from stream_fs.cli.main import main; sys.exit(main())"
+    )
     process = subprocess.Popen(
-        [sys.executable, *COMMAND, *command, "--rate", "20", "--repeat", "1000"],
+        [sys.executable, "-c", program, *command, "--rate", "20", "--repeat", "1000"],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -82,7 +82,7 @@ def values(stream: Stream, partition: int = 0) -> list[bytes]:
 def test_it_shows_the_newest_of_every_partition_and_what_follows(
     make_stream: MakeStream, member: MakeMember, watch: Watch
 ) -> None:
-    stream = make_stream(partitions=2)
+    stream = make_stream({"merge.enabled": False}, partitions=2)
     stream.feed_all(2)
     one = member(stream)
     one.until(lambda: all(stream.reached[p] == 2 for p in stream.partitions), "two chunks each")
@@ -94,6 +94,27 @@ def test_it_shows_the_newest_of_every_partition_and_what_follows(
     assert watching.ends() == 0
     assert sorted(watching.lines[2:]) == sorted(values(stream, n)[-1] for n in (0, 1))
     assert watching.told == []
+
+
+def test_the_ranking_of_the_whole_stream_comes_first(
+    make_stream: MakeStream, member: MakeMember, watch: Watch
+) -> None:
+    stream = make_stream({"merge.every_seconds": 0.5}, partitions=2)
+    stream.feed_all(1)
+    one = member(stream)
+    one.until(
+        lambda: any(len(ranking["sources"]) == 2 for ranking in stream.merged()), "a merged ranking"
+    )
+    watching = watch(stream, "--count", "1")
+    assert watching.ends() == 0
+    assert all(line.startswith(b"merged sequence ") for line in watching.lines)
+    everything = watch(stream, "--partitions", "--count", "3")
+    assert everything.ends() == 0
+    assert {line.split()[0].rpartition(b"/")[2] for line in everything.lines} == {
+        b"merged",
+        b"0",
+        b"1",
+    }
 
 
 def test_it_shows_everything_from_the_beginning_and_leaves_no_trace(
