@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 
 from rich.progress import Progress
 
 from stream_fs.cli.arguments import Arguments, Commands, add_configuration, configuration
 from stream_fs.cli.files import Timestamps, add_format, add_timestamps, progress, timestamps
+from stream_fs.cli.interrupts import asked_to_stop
 from stream_fs.errors import InvalidConfiguration
 from stream_fs.pipeline.settings import StreamSettings
 from stream_fs.replay import Source, file_format
@@ -85,7 +83,7 @@ def _replay(arguments: Arguments) -> ExitCode:
         timestamp=stamps.of,
         more={"--first-timestamp": stamps.first, "--timestamp-step": stamps.step},
     )
-    with _asked_to_stop() as stopping, progress() as bar:
+    with asked_to_stop(signal.SIGINT, signal.SIGTERM) as stopping, progress() as bar:
         summary = replay(plan, stopping=stopping, told=_Bar(bar, sources))
         stopped = stopping()
     sys.stderr.write(_told(summary))
@@ -162,25 +160,3 @@ def _told(summary: Summary) -> str:
         f"time          {summary.seconds:.1f} s, {rate:.0f} records/s",
     ]
     return "\n".join(lines) + "\n"
-
-
-@contextmanager
-def _asked_to_stop() -> Iterator[Callable[[], bool]]:
-    """SIGINT and SIGTERM ask to end in order; the second one ends at once."""
-    asked: list[int] = []
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-
-    def put_back() -> None:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-    def ask(number: int, _: FrameType | None) -> None:
-        asked.append(number)
-        put_back()
-
-    for number in before:
-        signal.signal(number, ask)
-    try:
-        yield lambda: bool(asked)
-    finally:
-        put_back()
