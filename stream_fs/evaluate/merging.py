@@ -18,10 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stream_fs.evaluate.data import IncompleteViews, Labels, Mask
-from stream_fs.evaluate.graphs import view_graphs
-from stream_fs.evaluate.judges import JUDGES
 from stream_fs.evaluate.merging_rivals import averaged, matched
-from stream_fs.evaluate.metrics import agreement
+from stream_fs.evaluate.problem import Bench, Problem
 from stream_fs.selector import Params, State, View, initial_state, params, read_chunk, update
 from stream_fs.selector.merge import merge
 from stream_fs.selector.model import counts, view_orders, view_scores
@@ -30,7 +28,6 @@ WAYS = ("merged", "matched", "averaged")
 Cut = Literal["even", "keyed"]
 Rows = NDArray[np.intp]
 Scores = Mapping[str, NDArray[np.float64]]
-SCALES: Mapping[str, bool] = {"raw": False, "scaled": True}
 CONCENTRATION = 0.5
 """Of the Dirichlet distribution by which a class is spread over keyed partitions."""
 
@@ -85,10 +82,12 @@ def measure_merging(stream: Stream, settings: MergingSettings) -> Iterator[Mergi
     single = fit(stream, everything, "single")
     reference = choose(single, view_scores(single), settings.share)
 
+    bench = Bench(Problem(stream.data, stream.clusters, stream.seed), stream.labels)
+
     def row(partitions: int, method: str, masks: Sequence[Mask]) -> MergingRow:
         rows = size // partitions
         overlap = shared(masks, reference)
-        nmi = judge(stream, masks)
+        nmi = {look: found.nmi for look, found in bench.judge(masks).items()}
         place = (stream.name, stream.seed, settings.cut, partitions, rows)
         return MergingRow(*place, method, overlap, nmi)
 
@@ -163,15 +162,3 @@ def shared(masks: Sequence[Mask], others: Sequence[Mask]) -> float:
     """Share of the selected features that both selections have."""
     both = sum(int((a & b).sum()) for a, b in zip(masks, others, strict=True))
     return both / sum(int(b.sum()) for b in others)
-
-
-def judge(stream: Stream, masks: Sequence[Mask]) -> dict[str, float]:
-    """NMI of every judge's clusters on the selected features, raw and scaled."""
-    selected = stream.data.select(masks)
-    found = {}
-    for scale, scaled in SCALES.items():
-        graphs = view_graphs(selected, scaled=scaled)
-        for name, cluster in JUDGES.items():
-            clusters = cluster(graphs, len(stream.labels), stream.clusters, stream.seed)
-            found[f"{name} {scale}"] = agreement(stream.labels, clusters).nmi
-    return found
