@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Final
 
 from stream_fs.demo.commands import Background, DemoFailed
-from stream_fs.demo.rankings import Lines, Published, published
+from stream_fs.demo.rankings import Lines
+from stream_fs.wire import RankingMessage, decode_ranking
 
 PATIENCE: Final = 180.0
 """Seconds without any news after which something must be wrong."""
@@ -20,7 +21,7 @@ _LOOK: Final = 0.1
 class Seen:
     """A ranking, and when it was seen."""
 
-    ranking: Published
+    ranking: RankingMessage
     time: float
 
 
@@ -36,9 +37,9 @@ def follow(
         # Looked at before the file: what ended in order may have written until then.
         for part in parts():
             part.check()
-        for document in lines.new():
+        for line in lines.new():
             news = clock()
-            seen = Seen(published(document), news)
+            seen = Seen(decode_ranking(line), news)
             yield seen
             if seen.ranking.sequence >= last:
                 return
@@ -51,4 +52,6 @@ def speed(seen: Sequence[Seen]) -> float | None:
     """Records in a second from the first of these rankings to the last; None for too few."""
     if len(seen) < 2 or seen[-1].time <= seen[0].time:
         return None
-    return (seen[-1].ranking.records - seen[0].ranking.records) / (seen[-1].time - seen[0].time)
+    return (seen[-1].ranking.records.total - seen[0].ranking.records.total) / (
+        seen[-1].time - seen[0].time
+    )

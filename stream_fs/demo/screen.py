@@ -11,8 +11,9 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from stream_fs.demo.rankings import Published, RankedView
 from stream_fs.demo.stream import Stream
+from stream_fs.wire import RankingMessage
+from stream_fs.wire.rankings import RankedView
 
 _LEADING = 4
 """Features of a view that are shown."""
@@ -40,21 +41,21 @@ class Screen:
         with Live(console=self._console, refresh_per_second=8) as self._live:
             yield
 
-    def show(self, ranking: Published) -> None:
+    def show(self, ranking: RankingMessage) -> None:
         """A ranking has been published."""
         if self._live is not None:
             self._live.update(self._picture(ranking))
         elif ranking.sequence % _TOLD_EVERY == 1:
             self._console.print(self._line(ranking), soft_wrap=True, highlight=False)
 
-    def _line(self, ranking: Published) -> str:
+    def _line(self, ranking: RankingMessage) -> str:
         views = "; ".join(
             f"{view.name} {view.weight:.2f}: {', '.join(self._leading(view)[:2])}"
             for view in ranking.views
         )
-        return f"ranking {ranking.sequence} after {ranking.records} records: {views}"
+        return f"ranking {ranking.sequence} after {ranking.records.total} records: {views}"
 
-    def _picture(self, ranking: Published) -> RenderableType:
+    def _picture(self, ranking: RankingMessage) -> RenderableType:
         table = Table(title=f"ranking {ranking.sequence}", title_justify="left", expand=True)
         table.add_column("view")
         table.add_column("weight", no_wrap=True)
@@ -62,16 +63,18 @@ class Screen:
         table.add_column("leading features", ratio=1)
         for view in ranking.views:
             bar = Text("█" * round(view.weight * _BAR), style="cyan")
-            unchanged = "" if view.overlap is None else f"{view.overlap:.0%}"
+            unchanged = (
+                "" if ranking.selection is None else f"{ranking.selection[view.name].overlap:.0%}"
+            )
             weight = Text.assemble(f"{view.weight:.2f} ", bar)
             table.add_row(view.name, weight, unchanged, ", ".join(self._leading(view)))
         done = Table.grid(padding=(0, 1))
         done.add_row(
-            ProgressBar(total=self._records, completed=ranking.records, width=40),
-            f"{ranking.records} of {self._records} records",
+            ProgressBar(total=self._records, completed=ranking.records.total, width=40),
+            f"{ranking.records.total} of {self._records} records",
         )
         return Group(table, done)
 
     def _leading(self, view: RankedView) -> list[str]:
         names = self._views[view.name].names
-        return [names[feature] for feature in view.features[:_LEADING]]
+        return [names[feature.index] for feature in view.features[:_LEADING]]

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from stream_fs.demo.following import Seen, speed
-from stream_fs.demo.rankings import Published
 from stream_fs.demo.stream import CLUSTERS, MISSING, PASSES, SHARE, Stream
 from stream_fs.evaluate.data import IncompleteViews, Mask
 from stream_fs.evaluate.graphs import view_graphs
@@ -20,6 +19,7 @@ from stream_fs.evaluate.judges import spectral
 from stream_fs.evaluate.metrics import agreement
 from stream_fs.evaluate.removal import remove_views
 from stream_fs.selector.ranking import shares
+from stream_fs.wire import RankingMessage
 
 
 def described(stream: Stream) -> str:
@@ -42,7 +42,7 @@ def summary(stream: Stream, seen: Sequence[Seen], fast: Sequence[Seen]) -> str:
     rate = speed(fast)
     return "\n".join(
         [
-            f"{last.records:,} records in {len(seen)} chunks gave {len(seen)} rankings, "
+            f"{last.records.total:,} records in {len(seen)} chunks gave {len(seen)} rankings, "
             + ("but their sequence has gaps" if gaps else "each published once, without a gap"),
             *([] if rate is None else [f"{rate:,.0f} records/s when they came without a pause"]),
             f"{chosen.useless} of the {chosen.count} chosen features are useless ones "
@@ -77,14 +77,14 @@ class Chosen:
     useless: int
 
     @classmethod
-    def top(cls, stream: Stream, ranking: Published) -> Chosen:
+    def top(cls, stream: Stream, ranking: RankingMessage) -> Chosen:
         """A share of all features, divided between the views by the selector's rule."""
         by_name = {view.name: view for view in ranking.views}
         counts = shares([len(view.names) for view in stream.views], SHARE, "sqrt")
         masks = []
         for view, count in zip(stream.views, counts, strict=True):
             mask = np.zeros(len(view.names), dtype=np.bool_)
-            mask[list(by_name[view.name].features[:count])] = True
+            mask[[feature.index for feature in by_name[view.name].features[:count]]] = True
             masks.append(mask)
         useless = sum(
             int((mask & view.useless).sum()) for mask, view in zip(masks, stream.views, strict=True)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,12 +9,14 @@ import pytest
 from rich.console import Console
 
 from stream_fs.demo.digits import digits
-from stream_fs.demo.following import Seen, speed
-from stream_fs.demo.rankings import Lines, Published, RankedView, published
+from stream_fs.demo.following import Seen, follow, speed
+from stream_fs.demo.rankings import Lines
 from stream_fs.demo.screen import Screen
 from stream_fs.demo.stream import CHUNK, MISSING, Stream, prepare
 from stream_fs.demo.summary import Chosen, everything, quality, summary
 from stream_fs.service.configuration import load
+from stream_fs.wire import RankingMessage, encode_ranking
+from stream_fs.wire.rankings import Change, Feature, Fit, RankedView, Records
 
 ADDRESS = "localhost:1"
 
@@ -23,18 +26,37 @@ def stream(tmp_path_factory: pytest.TempPathFactory) -> Stream:
     return prepare(tmp_path_factory.mktemp("demo"), "digits", ADDRESS, 9108)
 
 
-def ranking(stream: Stream, sequence: int, best: str = "first") -> Published:
+def ranking(stream: Stream, sequence: int, best: str = "first") -> RankingMessage:
     """A ranking by index, or by index backwards, which puts the useless ones first."""
     views = tuple(
         RankedView(
             view.name,
             1 / len(stream.views),
-            tuple(range(len(view.names)) if best == "first" else reversed(range(len(view.names)))),
-            0.75,
+            tuple(
+                Feature(index, 0.5)
+                for index in (
+                    range(len(view.names)) if best == "first" else reversed(range(len(view.names)))
+                )
+            ),
         )
         for view in stream.views
     )
-    return Published(sequence, sequence * CHUNK, views)
+    total = sequence * CHUNK
+    return RankingMessage(
+        stream="digits",
+        topic="digits",
+        partition=0,
+        preset="default",
+        score="relevance",
+        model="0123456789abcdef",
+        sequence=sequence,
+        offsets=(total - CHUNK, total),
+        as_of=0,
+        records=Records(CHUNK, total, 0, {view.name: 0 for view in stream.views}),
+        views=views,
+        selection={view.name: Change((), (), 0.75) for view in stream.views},
+        fit=Fit(10, True, 1.0, 0.1),
+    )
 
 
 def test_every_view_has_names_and_a_block_of_useless_features() -> None:
@@ -72,21 +94,20 @@ def test_half_a_line_waits_for_its_rest(tmp_path: Path) -> None:
     with path.open("a") as file:
         file.write('{"a": 1}\n{"a"')
         file.flush()
-        assert list(lines.new()) == [{"a": 1}]
+        assert list(lines.new()) == [b'{"a": 1}\n']
         file.write(": 2}\n")
         file.flush()
-        assert list(lines.new()) == [{"a": 2}]
+        assert list(lines.new()) == [b'{"a": 2}\n']
 
 
-def test_the_first_ranking_has_nothing_to_compare_with() -> None:
-    document = {
-        "sequence": 1,
-        "records": {"total": 300},
-        "views": [{"name": "a", "weight": 1.0, "features": [{"index": 3}, {"index": 1}]}],
-        "selection": None,
-    }
-    (view,) = published(document).views
-    assert view == RankedView("a", 1.0, (3, 1), None)
+def test_the_first_ranking_has_nothing_to_compare_with(stream: Stream, tmp_path: Path) -> None:
+    first = replace(ranking(stream, 1), selection=None)
+    path = tmp_path / "rankings.jsonl"
+    path.write_bytes(encode_ranking(first, "json") + b"\n")
+    (seen,) = follow(path, 1, list, lambda: 0.0)
+    assert seen.ranking == first
+    assert "75%" in shown(stream, ranking(stream, 1), terminal=True)
+    assert "%" not in shown(stream, seen.ranking, terminal=True)
 
 
 def test_speed_is_records_between_rankings(stream: Stream) -> None:
@@ -118,14 +139,17 @@ def test_the_summary_tells_of_gaps(stream: Stream) -> None:
     assert "gaps" in summary(stream, [seen[0], seen[2]], [])
 
 
+def shown(stream: Stream, published: RankingMessage, *, terminal: bool) -> str:
+    out = io.StringIO()
+    screen = Screen(Console(file=out, force_terminal=terminal, width=120), stream, passes=1)
+    with screen.shown():
+        screen.show(published)
+    return out.getvalue()
+
+
 @pytest.mark.parametrize("terminal", [True, False])
 def test_the_screen_shows_weights_and_names(stream: Stream, terminal: bool) -> None:
-    out = io.StringIO()
-    console = Console(file=out, force_terminal=terminal, width=120)
-    screen = Screen(console, stream, passes=1)
-    with screen.shown():
-        screen.show(ranking(stream, 1))
-    shown = out.getvalue()
-    assert stream.views[1].names[0] in shown
-    assert "0.25" in shown
-    assert ("\x1b" in shown) is terminal
+    told = shown(stream, ranking(stream, 1), terminal=terminal)
+    assert stream.views[1].names[0] in told
+    assert "0.25" in told
+    assert ("\x1b" in told) is terminal
