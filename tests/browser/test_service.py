@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from stream_fs.broker import BOOTSTRAP_VARIABLE, Broker, BrokerUnavailable
+from stream_fs.broker import Broker
 from tests.browser.chromium import PATIENCE
 from tests.browser.conftest import MakeVisit
 from tests.browser.digits import CHUNK, SECTIONS, records
 from tests.browser.screenshot import LARGEST, PICTURE, take
-from tests.integration.conftest import warm_broker
+from tests.integration.conftest import stoppable_broker
 from tests.integration.service.services import Service
 from tests.integration.service.stream import Stream
 from tests.integration.topics import Topics
@@ -30,14 +29,9 @@ PROPERTIES = {"heartbeat.interval.ms": 300, "session.timeout.ms": 6000, "sasl.pa
 
 
 @pytest.fixture
-def own_broker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Broker]:
+def own_broker(tmp_path: Path) -> Iterator[Broker]:
     """One that may be stopped."""
-    monkeypatch.delenv(BOOTSTRAP_VARIABLE, raising=False)
-    with ExitStack() as stack:
-        try:
-            broker = stack.enter_context(warm_broker(tmp_path))
-        except BrokerUnavailable as reason:
-            pytest.skip(str(reason))
+    with stoppable_broker(tmp_path) as broker:
         yield broker
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, Producer
 
-from stream_fs.broker import Broker, running_broker
+from stream_fs.broker import BOOTSTRAP_VARIABLE, Broker, BrokerUnavailable, running_broker
 from tests.integration.sharing import shared_broker
 from tests.integration.topics import PATIENCE_SECONDS, Topics
 
@@ -40,6 +40,18 @@ def broker(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterator
 def warm_broker(log_dir: Path) -> Iterator[Broker]:
     with running_broker(log_dir=log_dir) as broker:
         warm_up(broker)
+        yield broker
+
+
+@contextmanager
+def stoppable_broker(log_dir: Path) -> Iterator[Broker]:
+    """One of a test's own; the test is skipped where there is none to be had."""
+    with pytest.MonkeyPatch.context() as patch, ExitStack() as stack:
+        patch.delenv(BOOTSTRAP_VARIABLE, raising=False)
+        try:
+            broker = stack.enter_context(warm_broker(log_dir))
+        except BrokerUnavailable as reason:
+            pytest.skip(str(reason))
         yield broker
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-from stream_fs.broker import BOOTSTRAP_VARIABLE, Broker, BrokerUnavailable
-from tests.integration.conftest import warm_broker
+from stream_fs.broker import Broker
+from tests.integration.conftest import stoppable_broker
 from tests.integration.service.conftest import MakeService
 from tests.integration.service.stream import CHUNK, Stream
 from tests.integration.service.undisturbed import assert_undisturbed
@@ -63,14 +62,9 @@ sys.exit(code)
 
 
 @pytest.fixture
-def own_broker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Broker]:
+def own_broker(tmp_path: Path) -> Iterator[Broker]:
     """One that may be stopped."""
-    monkeypatch.delenv(BOOTSTRAP_VARIABLE, raising=False)
-    with ExitStack() as stack:
-        try:
-            broker = stack.enter_context(warm_broker(tmp_path))
-        except BrokerUnavailable as reason:
-            pytest.skip(str(reason))
+    with stoppable_broker(tmp_path) as broker:
         yield broker
 
 
