@@ -258,11 +258,13 @@ def test_it_asks_nothing_while_nobody_looks(address: str, visit: MakeVisit) -> N
 
 
 def test_who_wants_no_motion_gets_none(address: str, visit: MakeVisit) -> None:
-    page = visit(address, reduced_motion="reduce").page
-    moving = (
-        "[...document.querySelectorAll('*')]"
-        ".filter(one => getComputedStyle(one).transitionDuration !== '0s').length"
-    )
-    page.locator(".view").first.wait_for()
-    assert page.evaluate(moving) == 0
-    assert visit(address).page.evaluate(moving) > 0
+    def moving(page: Page) -> int:
+        page.locator(".view").first.wait_for()
+        script = (
+            "[...document.querySelectorAll('*')]"
+            ".filter(one => getComputedStyle(one).transitionDuration !== '0s').length"
+        )
+        return int(page.evaluate(script))
+
+    assert moving(visit(address, reduced_motion="reduce").page) == 0
+    assert moving(visit(address).page) > 0
