@@ -9,10 +9,7 @@ WORKERS ?= 2
 # Where the data sets of `make quality` and `make evaluate` are, and where their results go.
 DATA ?= ../shared/data
 OUTPUT ?= build/evaluation
-# SIGKILLs at random moments, what their chance follows from, and chunks of the long run of
-# `make campaign`.
-KILLS ?= 25
-SEED ?= 0
+# Chunks of the long run of `make campaign`.
 CHUNKS ?= 2000
 # More arguments for what test, bench-selector, bench-capacity, quality, evaluate or campaign runs.
 ARGS ?=
@@ -50,8 +47,8 @@ test: check ## check, then the whole test suite
 	bash .ci/broker
 	$(RUN) pytest -n $(WORKERS) $(ARGS)
 
-campaign: setup ## kill processes at every step and at random and compare the bytes; endurance
-	$(RUN) tests.recovery --kills $(KILLS) --seed $(SEED) $(ARGS)
+campaign: setup ## attack the service on real brokers, and compare what it publishes byte by byte
+	$(RUN) tests.campaign $(ARGS)
 	$(RUN) tests.recovery.endurance --chunks $(CHUNKS)
 
 bench-selector: setup ## time and memory of the selector
