@@ -17,7 +17,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from stream_fs.evaluate.data import IncompleteViews, Labels, Mask
+from stream_fs.evaluate.data import Labels, Mask
 from stream_fs.evaluate.merging_rivals import averaged, matched
 from stream_fs.evaluate.problem import Bench, Problem
 from stream_fs.selector import Params, State, View, initial_state, params, read_chunk, update
@@ -36,11 +36,8 @@ CONCENTRATION = 0.5
 class Stream:
     """Rows in the order of their arrival; the labels are for the judges, and to cut by."""
 
-    name: str
-    data: IncompleteViews
+    problem: Problem
     labels: Labels
-    clusters: int
-    seed: int
 
 
 @dataclass(frozen=True)
@@ -65,9 +62,6 @@ class MergingRow:
     ``rows`` is the mean number of rows of a partition.
     """
 
-    name: str
-    seed: int
-    cut: Cut
     partitions: int
     rows: int
     method: str
@@ -82,21 +76,20 @@ def measure_merging(stream: Stream, settings: MergingSettings) -> Iterator[Mergi
     single = fit(stream, everything, "single")
     reference = choose(single, view_scores(single), settings.share)
 
-    bench = Bench(Problem(stream.data, stream.clusters, stream.seed), stream.labels)
+    bench = Bench(stream.problem, stream.labels)
 
     def row(partitions: int, method: str, masks: Sequence[Mask]) -> MergingRow:
         rows = size // partitions
         overlap = shared(masks, reference)
         nmi = {look: found.nmi for look, found in bench.judge(masks).items()}
-        place = (stream.name, stream.seed, settings.cut, partitions, rows)
-        return MergingRow(*place, method, overlap, nmi)
+        return MergingRow(partitions, rows, method, overlap, nmi)
 
     yield row(1, "single", reference)
-    other = np.random.default_rng(stream.seed).permutation(size)
+    other = np.random.default_rng(stream.problem.seed).permutation(size)
     again = fit(stream, other, "again")
     yield row(1, "again", choose(again, view_scores(again), settings.share))
     for partitions in settings.partitions:
-        if partitions == 1 or size < partitions * settings.least_rows * stream.clusters:
+        if partitions == 1 or size < partitions * settings.least_rows * stream.problem.clusters:
             continue
         parts = [fit(stream, at, str(p)) for p, at in enumerate(cut(stream, partitions, settings))]
         for method, masks in selections(parts, settings).items():
@@ -119,18 +112,18 @@ def cut(stream: Stream, partitions: int, settings: MergingSettings) -> list[Rows
     size = len(stream.labels)
     if settings.cut == "even":
         return [np.arange(p, size, partitions) for p in range(partitions)]
-    generator = np.random.default_rng([stream.seed, partitions])
+    generator = np.random.default_rng([stream.problem.seed, partitions])
     classes = int(stream.labels.max()) + 1
     spread = generator.dirichlet([CONCENTRATION] * partitions, classes)
     drawn = generator.random(size)[:, None] > spread[stream.labels].cumsum(axis=1)[:, :-1]
     home = drawn.sum(axis=1)
     rows = [np.flatnonzero(home == p) for p in range(partitions)]
-    return [at for at in rows if len(at) >= stream.clusters]
+    return [at for at in rows if len(at) >= stream.problem.clusters]
 
 
 def fit(stream: Stream, rows: Rows, origin: str) -> State:
     """A model over these rows: a first chunk of 20 rows per cluster, then tenths, at least 100."""
-    data = stream.data
+    data = stream.problem.data
     state = initial_state(_params(stream), origin)
     step = max(100, len(rows) // 10)
     bounds = [0, *range(max(step, state.params.first_chunk_rows), len(rows) - step // 2, step)]
@@ -143,8 +136,8 @@ def fit(stream: Stream, rows: Rows, origin: str) -> State:
 
 
 def _params(stream: Stream) -> Params:
-    views = [View(f"view_{v}", x.shape[1]) for v, x in enumerate(stream.data.views)]
-    return params(views, stream.clusters, seed=stream.seed)
+    views = [View(f"view_{v}", x.shape[1]) for v, x in enumerate(stream.problem.data.views)]
+    return params(views, stream.problem.clusters, seed=stream.problem.seed)
 
 
 def choose(model: State, scores: Scores, share: float) -> list[Mask]:

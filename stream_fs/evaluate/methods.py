@@ -83,7 +83,7 @@ def selector_method(
 
     def rank(problem: Problem) -> list[Orders]:
         selector = new_selector(problem, preset, space, **overrides)
-        stream(selector, problem, chunks(len(problem.data.present), problem.clusters))
+        stream(selector, problem, chunks(problem.instances, problem.clusters))
         return [list(selector.get_order().values())]
 
     return Method(name, rank, values.budget, identity, "selector")

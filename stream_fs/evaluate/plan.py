@@ -13,8 +13,9 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from stream_fs.evaluate.builtin import BUILT_IN
-from stream_fs.evaluate.data import DataSet, Mask, list_sets, load_masks, load_set
+from stream_fs.evaluate.data import DataSet, Labels, Mask, list_sets, load_masks, load_set
 from stream_fs.evaluate.errors import DataMalformed, DataNotFound
+from stream_fs.evaluate.problem import Problem
 
 Value: TypeAlias = str | int | float
 Row: TypeAlias = dict[str, Value]
@@ -140,19 +141,39 @@ def sample(dataset: DataSet, rows: int | None) -> DataSet:
 
 
 @dataclass(frozen=True)
-class Experiment:
-    """A question: which settings to measure on a data set, and the rows that answer it.
+class OnData:
+    """A question to every data set: which settings to measure, and the rows that answer it.
 
-    ``plan`` of an experiment on made data gets None and is asked once. ``measure`` is a pure
-    function of its arguments, but for times that it measures. ``revision`` changes when the same
-    settings would give other rows.
+    ``settings`` name at least the repetition and the share of missing instances: these make the
+    problem. ``measure`` is a pure function of its arguments, but for times that it measures.
+    ``revision`` changes when the same settings would give other rows. Without ``large``, data sets
+    of more than `LARGE` rows are left out.
     """
 
     name: str
-    plan: Callable[[Options, Entry | None], Sequence[Settings]]
-    measure: Callable[[DataSet | None, Settings, Mask | None], list[Row]]
-    made_data: bool = False
+    settings: Callable[[Options, Entry], Sequence[Settings]]
+    measure: Callable[[Problem, Labels, Settings], list[Row]]
     revision: int = 1
+    large: bool = True
+
+    def plan(self, options: Options, entry: Entry) -> Sequence[Settings]:
+        """What is to be measured on a data set."""
+        if entry.instances > LARGE and not self.large:
+            return []
+        return [{**of, "masks": options.masks} for of in self.settings(options, entry)]
+
+
+@dataclass(frozen=True)
+class OnMade:
+    """A question to data that the experiment makes itself."""
+
+    name: str
+    settings: Callable[[Options], Sequence[Settings]]
+    measure: Callable[[Settings], list[Row]]
+    revision: int = 1
+
+
+Experiment: TypeAlias = OnData | OnMade
 
 
 def make_plan(
@@ -165,11 +186,15 @@ def make_plan(
     tasks: list[Task] = []
     version = metadata.version("stream-fs")
     for experiment in experiments:
-        places: Sequence[Entry | None] = [None] if experiment.made_data else entries
-        for entry in places:
-            name, digest = (entry.name, entry.digest) if entry else ("", "")
-            depends = f"{version} {experiment.revision} {digest}"
-            for settings in experiment.plan(options, entry):
-                full = settings if entry is None else {**settings, "masks": options.masks}
-                tasks.append(Task(experiment.name, name, full, depends))
+        depends = f"{version} {experiment.revision}"
+        match experiment:
+            case OnMade():
+                found = experiment.settings(options)
+                tasks += [Task(experiment.name, "", of, f"{depends} ") for of in found]
+            case OnData():
+                tasks += [
+                    Task(experiment.name, entry.name, of, f"{depends} {entry.digest}")
+                    for entry in entries
+                    for of in experiment.plan(options, entry)
+                ]
     return sorted(tasks, key=lambda task: task.settings.get("repetition", 0))

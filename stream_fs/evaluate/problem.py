@@ -31,6 +31,11 @@ class Problem:
     seed: int
 
     @property
+    def instances(self) -> int:
+        """Number of rows."""
+        return len(self.data.present)
+
+    @property
     def dimensions(self) -> list[int]:
         """Number of features of every view."""
         return [x.shape[1] for x in self.data.views]

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from threadpoolctl import threadpool_limits
 
-from stream_fs.evaluate.plan import Experiment, Library, Task
+from stream_fs.evaluate.plan import Experiment, Library, OnMade, Row, Task
+from stream_fs.evaluate.problem import make_problem
 from stream_fs.evaluate.store import Store
 
 
@@ -24,12 +25,18 @@ def measure_missing(
         for task in tasks:
             if task in store:
                 continue
-            experiment = experiments[task.experiment]
-            dataset = library.load(task.dataset) if task.dataset else None
-            published = None
-            if task.settings.get("masks") == "published":
-                published = library.published(
-                    task.dataset, float(task.settings["missing"]), int(task.settings["repetition"])
-                )
-            store.add(task, experiment.measure(dataset, dict(task.settings), published))
+            store.add(task, measure(task, experiments[task.experiment], library))
             yield task
+
+
+def measure(task: Task, experiment: Experiment, library: Library) -> list[Row]:
+    """The rows of one task."""
+    settings = dict(task.settings)
+    if isinstance(experiment, OnMade):
+        return experiment.measure(settings)
+    repetition, missing = int(settings["repetition"]), float(settings["missing"])
+    published = None
+    if settings["masks"] == "published":
+        published = library.published(task.dataset, missing, repetition)
+    problem, labels = make_problem(library.load(task.dataset), repetition, missing, published)
+    return experiment.measure(problem, labels, settings)

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from stream_fs.evaluate.data import DataSet, Mask
+from stream_fs.evaluate.data import Labels
 from stream_fs.evaluate.experiments.ranking import judged_rows
 from stream_fs.evaluate.methods import selector_method
-from stream_fs.evaluate.plan import LARGE, Entry, Experiment, Options, Row, Settings
-from stream_fs.evaluate.problem import Bench, make_problem
+from stream_fs.evaluate.plan import Entry, OnData, Options, Row, Settings
+from stream_fs.evaluate.problem import Bench, Problem
 
 AS_IT_IS = "as it is"
 VARIANTS: Mapping[str, Mapping[str, Any]] = {
@@ -39,11 +39,8 @@ LOOKS = ("gimc scaled", "spectral scaled")
 REPETITIONS = 2
 
 
-def plan(options: Options, entry: Entry | None) -> list[Settings]:
+def plan(options: Options, entry: Entry) -> list[Settings]:
     """A task per repetition and variant; large data sets are left out."""
-    assert entry is not None, "this experiment needs data"
-    if entry.instances > LARGE:
-        return []
     return [
         {
             "repetition": repetition,
@@ -57,16 +54,12 @@ def plan(options: Options, entry: Entry | None) -> list[Settings]:
     ]
 
 
-def measure(dataset: DataSet | None, settings: Settings, published: Mask | None) -> list[Row]:
+def measure(problem: Problem, labels: Labels, settings: Settings) -> list[Row]:
     """NMI, ARI and F by share and judge, with the variant's own budget."""
-    assert dataset is not None, "this experiment needs data"
-    problem, labels = make_problem(
-        dataset, int(settings["repetition"]), float(settings["missing"]), published
-    )
     variant = str(settings["variant"])
     method = selector_method(variant, "default", **VARIANTS[variant])
     shares = [float(share) for share in str(settings["shares"]).split()]
     return judged_rows(method, Bench(problem, labels, LOOKS), shares, (method.own_budget,))
 
 
-EXPERIMENT = Experiment("ablation", plan, measure)
+EXPERIMENT = OnData("ablation", plan, measure, large=False)

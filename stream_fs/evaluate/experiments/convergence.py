@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from stream_fs.evaluate.data import DataSet, Mask
+from stream_fs.evaluate.data import Labels
 from stream_fs.evaluate.methods import METHODS, feed, new_selector
-from stream_fs.evaluate.plan import LARGE, Entry, Experiment, Options, Row, Settings
-from stream_fs.evaluate.problem import chunks, make_problem
+from stream_fs.evaluate.plan import Entry, OnData, Options, Row, Settings
+from stream_fs.evaluate.problem import Problem, chunks
 from stream_fs.selector.params import Preset
 
 ITERATIONS = 50
 PRESETS: tuple[Preset, ...] = ("default", "paper")
 
 
-def plan(options: Options, entry: Entry | None) -> list[Settings]:
+def plan(options: Options, _entry: Entry) -> list[Settings]:
     """A task per preset."""
-    assert entry is not None, "this experiment needs data"
-    if entry.instances > LARGE:
-        return []
     return [
         {
             "repetition": 0,
@@ -28,18 +25,14 @@ def plan(options: Options, entry: Entry | None) -> list[Settings]:
     ]
 
 
-def measure(dataset: DataSet | None, settings: Settings, published: Mask | None) -> list[Row]:
+def measure(problem: Problem, _labels: Labels, settings: Settings) -> list[Row]:
     """The chunk's objective after every iteration, for the first chunk and the last."""
-    assert dataset is not None, "this experiment needs data"
-    problem, _ = make_problem(
-        dataset, int(settings["repetition"]), float(settings["missing"]), published
-    )
     preset: Preset = "paper" if settings["preset"] == "paper" else "default"
     selector = new_selector(
         problem, preset, tolerance=0.0, min_iterations=ITERATIONS, max_iterations=ITERATIONS
     )
     curves: list[tuple[float, ...]] = []
-    for rows in chunks(dataset.instances, problem.clusters):
+    for rows in chunks(problem.instances, problem.clusters):
         feed(selector, problem, rows)
         selector.flush()
         curves.append(selector.last_report.objective)
@@ -50,4 +43,4 @@ def measure(dataset: DataSet | None, settings: Settings, published: Mask | None)
     ]
 
 
-EXPERIMENT = Experiment("convergence", plan, measure)
+EXPERIMENT = OnData("convergence", plan, measure, large=False)

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from stream_fs.evaluate.data import DataSet, IncompleteViews, Mask
+from stream_fs.evaluate.data import IncompleteViews
 from stream_fs.evaluate.methods import feed, new_selector, selector_method
-from stream_fs.evaluate.plan import Entry, Experiment, Options, Row, Settings
+from stream_fs.evaluate.plan import OnMade, Options, Row, Settings
 from stream_fs.evaluate.problem import Problem
 from stream_fs.evaluate.removal import remove_views
 
@@ -26,7 +26,7 @@ QUICK_DECAYS = (1.0, 0.8)
 REPETITIONS = 5
 
 
-def plan(options: Options, _entry: Entry | None) -> list[Settings]:
+def plan(options: Options) -> list[Settings]:
     """A task per repetition and decay, with drift and without."""
     return [
         {
@@ -42,7 +42,7 @@ def plan(options: Options, _entry: Entry | None) -> list[Settings]:
     ]
 
 
-def measure(_dataset: DataSet | None, settings: Settings, _published: Mask | None) -> list[Row]:
+def measure(settings: Settings) -> list[Row]:
     """After every chunk: share of the old and of the new features among the first eight."""
     count = int(settings["chunks"])
     drift = settings["drift"] == "yes"
@@ -95,4 +95,4 @@ def chunks_until_lead(rows: list[Row]) -> float:
     return float("inf") if last_behind == len(ordered) else float(last_behind + 1 - change)
 
 
-EXPERIMENT = Experiment("drift", plan, measure, made_data=True)
+EXPERIMENT = OnMade("drift", plan, measure)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from stream_fs.evaluate.data import DataSet, Mask
+from stream_fs.evaluate.data import Labels
 from stream_fs.evaluate.experiments.ranking import judged_rows
 from stream_fs.evaluate.methods import Method, selector_method
-from stream_fs.evaluate.plan import Entry, Experiment, Options, Row, Settings
-from stream_fs.evaluate.problem import Bench, make_problem
+from stream_fs.evaluate.plan import Entry, OnData, Options, Row, Settings
+from stream_fs.evaluate.problem import Bench, Problem
 from stream_fs.selector.params import Preset
 
 WEIGHTS = (0.01, 0.1, 1.0, 10.0, 100.0)
@@ -44,9 +44,8 @@ def varied(preset: Preset, middle: dict[str, float], parameter: str, value: floa
     return selector_method(preset, preset, **values)
 
 
-def plan(options: Options, entry: Entry | None) -> list[Settings]:
+def plan(options: Options, entry: Entry) -> list[Settings]:
     """A task per repetition and setting, on the data sets of the user's directory."""
-    assert entry is not None, "this experiment needs data"
     if entry.role != "development" and not options.quick:
         return []
     repetitions = 1 if options.quick else options.repetitions_of(entry, REPETITIONS)
@@ -65,15 +64,11 @@ def plan(options: Options, entry: Entry | None) -> list[Settings]:
     ]
 
 
-def measure(dataset: DataSet | None, settings: Settings, published: Mask | None) -> list[Row]:
+def measure(problem: Problem, labels: Labels, settings: Settings) -> list[Row]:
     """NMI, ARI and F by share, with GIMC_FLSD on scaled features."""
-    assert dataset is not None, "this experiment needs data"
-    problem, labels = make_problem(
-        dataset, int(settings["repetition"]), float(settings["missing"]), published
-    )
     method = varied("paper", MIDDLE, str(settings["parameter"]), float(settings["value"]))
     shares = [float(share) for share in str(settings["shares"]).split()]
     return judged_rows(method, Bench(problem, labels, (LOOK,)), shares, (method.own_budget,))
 
 
-EXPERIMENT = Experiment("grid", plan, measure)
+EXPERIMENT = OnData("grid", plan, measure)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from stream_fs.evaluate.data import DataSet, Mask
+from stream_fs.evaluate.data import Labels
 from stream_fs.evaluate.gimc import GimcSettings, fit_gimc
 from stream_fs.evaluate.graphs import NEIGHBOURS, unit_rows, view_graphs
 from stream_fs.evaluate.learn import k_means
 from stream_fs.evaluate.methods import ALL, METHODS, select
 from stream_fs.evaluate.metrics import agreement
-from stream_fs.evaluate.plan import LARGE, Entry, Experiment, Options, Row, Settings
-from stream_fs.evaluate.problem import make_problem
+from stream_fs.evaluate.plan import Entry, OnData, Options, Row, Settings
+from stream_fs.evaluate.problem import Problem
 
 CHANGES: dict[str, tuple[float, ...]] = {
     "pull": (0.01, 1.0, 100.0),
@@ -22,11 +22,8 @@ COMPARED = (ALL, "default", "variance")
 SHARE = 0.3
 
 
-def plan(options: Options, entry: Entry | None) -> list[Settings]:
+def plan(options: Options, _entry: Entry) -> list[Settings]:
     """A task per method; large data sets are left out."""
-    assert entry is not None, "this experiment needs data"
-    if entry.instances > LARGE:
-        return []
     return [
         {
             "repetition": 0,
@@ -38,12 +35,8 @@ def plan(options: Options, entry: Entry | None) -> list[Settings]:
     ]
 
 
-def measure(dataset: DataSet | None, settings: Settings, published: Mask | None) -> list[Row]:
+def measure(problem: Problem, labels: Labels, settings: Settings) -> list[Row]:
     """NMI with every setting of the judge, on scaled features."""
-    assert dataset is not None, "this experiment needs data"
-    problem, labels = make_problem(
-        dataset, int(settings["repetition"]), float(settings["missing"]), published
-    )
     method = METHODS[str(settings["method"])]
     share = 1.0 if method.name == ALL else SHARE
     masks = select(method.rank(problem)[0], share, method.own_budget)
@@ -63,4 +56,4 @@ def measure(dataset: DataSet | None, settings: Settings, published: Mask | None)
     return rows
 
 
-EXPERIMENT = Experiment("judging", plan, measure)
+EXPERIMENT = OnData("judging", plan, measure, large=False)

@@ -12,12 +12,12 @@ from functools import partial
 
 import numpy as np
 
-from stream_fs.evaluate.data import DataSet, Mask
+from stream_fs.evaluate.data import Labels
 from stream_fs.evaluate.long_stream import long_stream
 from stream_fs.evaluate.merging import Cut, MergingSettings, Stream, measure_merging
 from stream_fs.evaluate.methods import METHODS
-from stream_fs.evaluate.plan import LARGE, Entry, Experiment, Options, Row, Settings
-from stream_fs.evaluate.problem import make_problem
+from stream_fs.evaluate.plan import LARGE, Entry, OnData, OnMade, Options, Row, Settings
+from stream_fs.evaluate.problem import Problem, make_problem
 
 PARTITIONS = (2, 4, 8, 16, 32)
 QUICK = 4
@@ -30,9 +30,8 @@ REPETITIONS = 3
 CUTS: tuple[Cut, ...] = ("even", "keyed")
 
 
-def plan(options: Options, entry: Entry | None) -> list[Settings]:
+def plan(options: Options, entry: Entry) -> list[Settings]:
     """A task per repetition and cut, where there are rows for two partitions."""
-    assert entry is not None, "this experiment needs data"
     if entry.instances < PARTITIONS[0] * LEAST_ROWS * entry.classes:
         return []
     repetitions = options.repetitions_of(entry, REPETITIONS)
@@ -40,9 +39,8 @@ def plan(options: Options, entry: Entry | None) -> list[Settings]:
     return list(_settings(options, repetitions, cuts))
 
 
-def plan_long(options: Options, entry: Entry | None) -> list[Settings]:
+def plan_long(options: Options) -> list[Settings]:
     """The same on the stream that is made."""
-    assert entry is None, "this experiment makes its data"
     rows = LONG_ROWS_QUICK if options.quick else LONG_ROWS
     settings = _settings(options, min(options.repetitions, REPETITIONS), CUTS[:1])
     return [{**of, "instances": rows} for of in settings]
@@ -60,14 +58,10 @@ def _settings(options: Options, repetitions: int, cuts: tuple[Cut, ...]) -> Iter
             }
 
 
-def measure(dataset: DataSet | None, settings: Settings, published: Mask | None) -> list[Row]:
+def measure(problem: Problem, labels: Labels, settings: Settings) -> list[Row]:
     """Overlap with the choice of one model, and NMI, by number of partitions and way to merge."""
-    assert dataset is not None, "this experiment needs data"
-    repetition = int(settings["repetition"])
-    problem, labels = make_problem(dataset, repetition, float(settings["missing"]), published)
-    stream = Stream(dataset.name, problem.data, labels, problem.clusters, problem.seed)
     # The control by permutations adds little, and judging large sets takes long.
-    large = dataset.instances > LARGE
+    large = len(labels) > LARGE
     chosen = partial(MergingSettings, methods=("merged", "averaged")) if large else MergingSettings
     wanted = chosen(
         partitions=tuple(p for p in PARTITIONS if p <= int(settings["most"])),
@@ -83,16 +77,17 @@ def measure(dataset: DataSet | None, settings: Settings, published: Mask | None)
             "nmi": float(np.mean(list(row.nmi.values()))),
             **{f"nmi {judge}": value for judge, value in row.nmi.items()},
         }
-        for row in measure_merging(stream, wanted)
+        for row in measure_merging(Stream(problem, labels), wanted)
     ]
 
 
-def measure_long(dataset: DataSet | None, settings: Settings, published: Mask | None) -> list[Row]:
+def measure_long(settings: Settings) -> list[Row]:
     """The same on the stream that is made."""
-    assert dataset is None, "this experiment makes its data"
-    made = long_stream(int(settings["instances"]), int(settings["repetition"]))
-    return measure(made, settings, published)
+    repetition = int(settings["repetition"])
+    made = long_stream(int(settings["instances"]), repetition)
+    problem, labels = make_problem(made, repetition, float(settings["missing"]))
+    return measure(problem, labels, settings)
 
 
-EXPERIMENT = Experiment("merging", plan, measure)
-LONG = Experiment("merging-long", plan_long, measure_long, made_data=True)
+EXPERIMENT = OnData("merging", plan, measure)
+LONG = OnMade("merging-long", plan_long, measure_long)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from stream_fs.evaluate.data import DataSet, Mask
+from stream_fs.evaluate.data import Labels
 from stream_fs.evaluate.experiments.ranking import judged_rows
 from stream_fs.evaluate.methods import ALL, METHODS
-from stream_fs.evaluate.plan import LARGE, Entry, Experiment, Options, Row, Settings
-from stream_fs.evaluate.problem import Bench, make_problem
+from stream_fs.evaluate.plan import Entry, OnData, Options, Row, Settings
+from stream_fs.evaluate.problem import Bench, Problem
 
 COMPARED = ("default", "paper", "variance", ALL)
 LEVELS = (0.1, 0.2, 0.3, 0.4, 0.5)
@@ -16,11 +16,8 @@ LOOKS = ("gimc scaled", "spectral scaled")
 REPETITIONS = 2
 
 
-def plan(options: Options, entry: Entry | None) -> list[Settings]:
+def plan(options: Options, entry: Entry) -> list[Settings]:
     """A task per repetition, share of missing instances and method; not for large data sets."""
-    assert entry is not None, "this experiment needs data"
-    if entry.instances > LARGE:
-        return []
     levels = PUBLISHED_LEVELS if options.quick or options.masks == "published" else LEVELS
     return [
         {
@@ -35,15 +32,11 @@ def plan(options: Options, entry: Entry | None) -> list[Settings]:
     ]
 
 
-def measure(dataset: DataSet | None, settings: Settings, published: Mask | None) -> list[Row]:
+def measure(problem: Problem, labels: Labels, settings: Settings) -> list[Row]:
     """NMI, ARI and F of 30 % of the features by judge, with the method's own budget."""
-    assert dataset is not None, "this experiment needs data"
-    problem, labels = make_problem(
-        dataset, int(settings["repetition"]), float(settings["missing"]), published
-    )
     method = METHODS[str(settings["method"])]
     share = 1.0 if method.name == ALL else SHARE
     return judged_rows(method, Bench(problem, labels, LOOKS), [share], (method.own_budget,))
 
 
-EXPERIMENT = Experiment("missing", plan, measure)
+EXPERIMENT = OnData("missing", plan, measure, large=False)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from stream_fs.evaluate.data import DataSet, Mask
+from stream_fs.evaluate.data import Labels
 from stream_fs.evaluate.methods import ALL, BUDGETS, METHODS, Method, select
-from stream_fs.evaluate.plan import Entry, Experiment, Options, Row, Settings
-from stream_fs.evaluate.problem import Bench, make_problem, mean_agreement
+from stream_fs.evaluate.plan import Entry, OnData, Options, Row, Settings
+from stream_fs.evaluate.problem import Bench, Problem, mean_agreement
 
 
-def plan(options: Options, entry: Entry | None) -> list[Settings]:
+def plan(options: Options, entry: Entry) -> list[Settings]:
     """A task per repetition and method."""
-    assert entry is not None, "this experiment needs data"
     return [
         {
             "repetition": repetition,
@@ -24,12 +23,8 @@ def plan(options: Options, entry: Entry | None) -> list[Settings]:
     ]
 
 
-def measure(dataset: DataSet | None, settings: Settings, published: Mask | None) -> list[Row]:
+def measure(problem: Problem, labels: Labels, settings: Settings) -> list[Row]:
     """NMI, ARI and F by budget, share and judge."""
-    assert dataset is not None, "this experiment needs data"
-    problem, labels = make_problem(
-        dataset, int(settings["repetition"]), float(settings["missing"]), published
-    )
     bench = Bench(problem, labels)
     method = METHODS[str(settings["method"])]
     shares = [float(share) for share in str(settings["shares"]).split()]
@@ -59,4 +54,4 @@ def judged_rows(
     return rows
 
 
-EXPERIMENT = Experiment("ranking", plan, measure)
+EXPERIMENT = OnData("ranking", plan, measure)

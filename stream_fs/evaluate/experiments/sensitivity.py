@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from stream_fs.evaluate.data import DataSet, Mask
+from stream_fs.evaluate.data import Labels
 from stream_fs.evaluate.experiments.grid import GRID, settings_of, varied
 from stream_fs.evaluate.experiments.ranking import judged_rows
-from stream_fs.evaluate.plan import LARGE, Entry, Experiment, Options, Row, Settings
-from stream_fs.evaluate.problem import Bench, make_problem
+from stream_fs.evaluate.plan import Entry, OnData, Options, Row, Settings
+from stream_fs.evaluate.problem import Bench, Problem
 
 MIDDLE: dict[str, float] = {"beta": 1.0, "eta": 0.01, "theta": 0.1, "lam": 3.0}
 LOOKS = ("gimc scaled", "spectral scaled")
@@ -14,11 +14,8 @@ SHARE = 0.3
 REPETITIONS = 2
 
 
-def plan(options: Options, entry: Entry | None) -> list[Settings]:
+def plan(options: Options, entry: Entry) -> list[Settings]:
     """A task per repetition and setting; large data sets are left out."""
-    assert entry is not None, "this experiment needs data"
-    if entry.instances > LARGE:
-        return []
     grid = {"beta": GRID["beta"]} if options.quick else GRID
     return [
         {
@@ -33,14 +30,10 @@ def plan(options: Options, entry: Entry | None) -> list[Settings]:
     ]
 
 
-def measure(dataset: DataSet | None, settings: Settings, published: Mask | None) -> list[Row]:
+def measure(problem: Problem, labels: Labels, settings: Settings) -> list[Row]:
     """NMI, ARI and F of 30 % of the features, with both judges on scaled features."""
-    assert dataset is not None, "this experiment needs data"
-    problem, labels = make_problem(
-        dataset, int(settings["repetition"]), float(settings["missing"]), published
-    )
     method = varied("default", MIDDLE, str(settings["parameter"]), float(settings["value"]))
     return judged_rows(method, Bench(problem, labels, LOOKS), [SHARE], (method.own_budget,))
 
 
-EXPERIMENT = Experiment("sensitivity", plan, measure)
+EXPERIMENT = OnData("sensitivity", plan, measure, large=False)

@@ -15,11 +15,11 @@ from functools import partial
 import numpy as np
 
 from stream_fs.evaluate import baselines
-from stream_fs.evaluate.data import DataSet, IncompleteViews, Mask
+from stream_fs.evaluate.data import IncompleteViews, Labels
 from stream_fs.evaluate.methods import METHODS, feed, new_selector, stream
 from stream_fs.evaluate.omvfs import Omvfs
-from stream_fs.evaluate.plan import Entry, Experiment, Options, Row, Settings
-from stream_fs.evaluate.problem import Problem, chunks, even_slices, make_problem
+from stream_fs.evaluate.plan import Entry, OnData, Options, Row, Settings
+from stream_fs.evaluate.problem import Problem, chunks, even_slices
 from stream_fs.selector.params import Preset
 
 AGAIN = ("Laplacian score", "MiniBatchNMF", "variance")
@@ -27,9 +27,8 @@ INCREMENTS = 5
 REPETITIONS = 2
 
 
-def plan(options: Options, entry: Entry | None) -> list[Settings]:
+def plan(options: Options, entry: Entry) -> list[Settings]:
     """A task per repetition."""
-    assert entry is not None, "this experiment needs data"
     repetitions = 1 if options.quick else options.repetitions_of(entry, REPETITIONS)
     identity = " ".join(METHODS[name].identity for name in ("default", "paper", "OMVFS", *AGAIN))
     return [
@@ -38,15 +37,11 @@ def plan(options: Options, entry: Entry | None) -> list[Settings]:
     ]
 
 
-def measure(dataset: DataSet | None, settings: Settings, published: Mask | None) -> list[Row]:
+def measure(problem: Problem, _labels: Labels, _settings: Settings) -> list[Row]:
     """Seconds of every method at every increment."""
-    assert dataset is not None, "this experiment needs data"
-    problem, _ = make_problem(
-        dataset, int(settings["repetition"]), float(settings["missing"]), published
-    )
     rows: list[Row] = []
-    half = dataset.instances // 2
-    increments = list(even_slices(half, dataset.instances, INCREMENTS))
+    half = problem.instances // 2
+    increments = list(even_slices(half, problem.instances, INCREMENTS))
     for preset in ("default", "paper"):
         rows += _selector(problem, preset, half, increments)
     rows += _omvfs(problem, half, increments)
@@ -105,4 +100,4 @@ def seconds(work: Callable[[], object]) -> float:
     return max(time.process_time() - start, 1e-6)
 
 
-EXPERIMENT = Experiment("speed", plan, measure)
+EXPERIMENT = OnData("speed", plan, measure)

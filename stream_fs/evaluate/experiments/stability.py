@@ -12,22 +12,19 @@ from itertools import pairwise
 
 import numpy as np
 
-from stream_fs.evaluate.data import DataSet, IncompleteViews, Mask
+from stream_fs.evaluate.data import IncompleteViews, Labels, Mask
 from stream_fs.evaluate.experiments.speed import first_rows
 from stream_fs.evaluate.methods import ALL, METHODS, Method, select
-from stream_fs.evaluate.plan import LARGE, Entry, Experiment, Options, Row, Settings
-from stream_fs.evaluate.problem import Problem, chunks, make_problem
+from stream_fs.evaluate.plan import Entry, OnData, Options, Row, Settings
+from stream_fs.evaluate.problem import Problem, chunks
 
 SHARE = 0.2
 REPETITIONS = 2
 LAST_CHUNKS = 3
 
 
-def plan(options: Options, entry: Entry | None) -> list[Settings]:
+def plan(options: Options, entry: Entry) -> list[Settings]:
     """A task per repetition and method; large data sets are left out."""
-    assert entry is not None, "this experiment needs data"
-    if entry.instances > LARGE:
-        return []
     return [
         {
             "repetition": repetition,
@@ -41,15 +38,11 @@ def plan(options: Options, entry: Entry | None) -> list[Settings]:
     ]
 
 
-def measure(dataset: DataSet | None, settings: Settings, published: Mask | None) -> list[Row]:
+def measure(problem: Problem, _labels: Labels, settings: Settings) -> list[Row]:
     """Overlaps of choices that should be the same."""
-    assert dataset is not None, "this experiment needs data"
-    problem, _ = make_problem(
-        dataset, int(settings["repetition"]), float(settings["missing"]), published
-    )
     method = METHODS[str(settings["method"])]
     whole = choose(method, problem)
-    ends = [rows.stop for rows in chunks(dataset.instances, problem.clusters)][-LAST_CHUNKS:]
+    ends = [rows.stop for rows in chunks(problem.instances, problem.clusters)][-LAST_CHUNKS:]
     steps = [choose(method, first_rows(problem, stop)) for stop in ends[:-1]] + [whole]
     neighbours = [overlap(a, b) for a, b in pairwise(steps)]
     halves = [choose(method, half) for half in split(problem)]
@@ -96,4 +89,4 @@ def other_units(problem: Problem) -> Problem:
     return replace(problem, data=IncompleteViews(views, problem.data.present))
 
 
-EXPERIMENT = Experiment("stability", plan, measure, revision=2)
+EXPERIMENT = OnData("stability", plan, measure, revision=2, large=False)

@@ -16,10 +16,10 @@ import numpy as np
 from scipy import stats
 
 from stream_fs.evaluate import baselines
-from stream_fs.evaluate.data import DataSet, IncompleteViews, Mask, Matrix
+from stream_fs.evaluate.data import IncompleteViews, Matrix
 from stream_fs.evaluate.experiments.stability import other_units
 from stream_fs.evaluate.methods import ALL, METHODS, Method, Orders, by_scores
-from stream_fs.evaluate.plan import Entry, Experiment, Options, Row, Settings
+from stream_fs.evaluate.plan import OnMade, Options, Row, Settings
 from stream_fs.evaluate.problem import Problem
 from stream_fs.evaluate.removal import remove_views
 
@@ -46,7 +46,7 @@ class Planted:
     originals: list[int]
 
 
-def plan(options: Options, _entry: Entry | None) -> list[Settings]:
+def plan(options: Options) -> list[Settings]:
     """A task per repetition and method."""
     return [
         {"repetition": repetition, "method": method.name, "identity": method.identity}
@@ -55,7 +55,7 @@ def plan(options: Options, _entry: Entry | None) -> list[Settings]:
     ]
 
 
-def measure(_dataset: DataSet | None, settings: Settings, _published: Mask | None) -> list[Row]:
+def measure(settings: Settings) -> list[Row]:
     """Shares of useless features and of repeats among the first, and what units change."""
     seed = int(settings["repetition"])
     rank = COMPARED[str(settings["method"])].rank
@@ -174,4 +174,4 @@ def repeats(orders: Orders, planted: Planted) -> float:
     )
 
 
-EXPERIMENT = Experiment("traits", plan, measure, made_data=True)
+EXPERIMENT = OnMade("traits", plan, measure)

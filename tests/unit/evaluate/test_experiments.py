@@ -1,11 +1,13 @@
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
 from stream_fs.evaluate.data import DataSet
 from stream_fs.evaluate.experiments import EXPERIMENTS, drift, grid, stability, traits
 from stream_fs.evaluate.methods import ALL, BUDGETS, METHODS
-from stream_fs.evaluate.plan import Entry, Options, Row, Settings
-from stream_fs.evaluate.problem import LOOKS
+from stream_fs.evaluate.plan import Entry, OnData, OnMade, Options, Row, Settings
+from stream_fs.evaluate.problem import LOOKS, make_problem
 from tests.unit.evaluate.planted import planted_views
 
 ENTRY = Entry("planted", "development", 400, (24, 24, 24), 4, "abc")
@@ -20,13 +22,24 @@ def dataset() -> DataSet:
 
 
 def measured(name: str, settings: Settings, dataset: DataSet | None = None) -> list[Row]:
-    return EXPERIMENTS[name].measure(dataset, settings, None)
+    experiment = EXPERIMENTS[name]
+    if isinstance(experiment, OnMade):
+        return experiment.measure(settings)
+    assert dataset is not None
+    problem = make_problem(dataset, int(settings["repetition"]), float(settings["missing"]))
+    return experiment.measure(*problem, settings)
+
+
+def plan(name: str, options: Options, entry: Entry = ENTRY) -> Sequence[Settings]:
+    experiment = EXPERIMENTS[name]
+    if isinstance(experiment, OnMade):
+        return experiment.settings(options)
+    return experiment.plan(options, entry)
 
 
 def planned(name: str, **wanted: object) -> Settings:
     """The first planned settings with these values."""
-    entry = None if EXPERIMENTS[name].made_data else ENTRY
-    for settings in EXPERIMENTS[name].plan(TINY, entry):
+    for settings in plan(name, TINY):
         if all(settings[key] == value for key, value in wanted.items()):
             return settings
     raise AssertionError(f"{name} plans nothing with {wanted}")
@@ -34,8 +47,7 @@ def planned(name: str, **wanted: object) -> Settings:
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_settings_of_a_plan_are_all_different(name: str) -> None:
-    experiment = EXPERIMENTS[name]
-    settings = experiment.plan(Options(), None if experiment.made_data else ENTRY)
+    settings = plan(name, Options())
     assert settings
     assert len({str(sorted(of.items())) for of in settings}) == len(settings)
 
@@ -43,8 +55,7 @@ def test_settings_of_a_plan_are_all_different(name: str) -> None:
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_settings_name_the_parameters_behind_them(name: str) -> None:
     # A default that changes has to be measured again.
-    experiment = EXPERIMENTS[name]
-    settings = experiment.plan(Options(), None if experiment.made_data else ENTRY)
+    settings = plan(name, Options())
     assert all(of["identity"] for of in settings)
     identities = {METHODS["default"].identity, METHODS["paper"].identity}
     assert name in ("grid", "ablation", "sensitivity", "speed") or identities & {
@@ -52,9 +63,9 @@ def test_settings_name_the_parameters_behind_them(name: str) -> None:
     }
 
 
-@pytest.mark.parametrize("name", [n for n, e in EXPERIMENTS.items() if not e.made_data])
+@pytest.mark.parametrize("name", [n for n, e in EXPERIMENTS.items() if isinstance(e, OnData)])
 def test_a_large_set_is_planned_at_most_once(name: str) -> None:
-    assert {of["repetition"] for of in EXPERIMENTS[name].plan(Options(), LARGE)} <= {0}
+    assert {of["repetition"] for of in plan(name, Options(), LARGE)} <= {0}
 
 
 def test_the_main_comparison_has_every_budget_share_and_judge(dataset: DataSet) -> None:
@@ -66,7 +77,7 @@ def test_the_main_comparison_has_every_budget_share_and_judge(dataset: DataSet) 
     assert all(float(row["nmi"]) > 0.8 for row in rows)
     everything = measured("ranking", planned("ranking", method=ALL), dataset)
     assert {row["share"] for row in everything} == {1.0}
-    assert {of["method"] for of in EXPERIMENTS["ranking"].plan(TINY, ENTRY)} == set(METHODS)
+    assert {of["method"] for of in plan("ranking", TINY)} == set(METHODS)
 
 
 def test_the_grid_leaves_the_middle_one_parameter_at_a_time() -> None:

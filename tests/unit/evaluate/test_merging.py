@@ -17,6 +17,7 @@ from stream_fs.evaluate.merging import (
 )
 from stream_fs.evaluate.merging_rivals import averaged, matched
 from stream_fs.evaluate.plan import Entry, Options, Row
+from stream_fs.evaluate.problem import Problem, make_problem
 from stream_fs.evaluate.report.merging import merging_table
 from stream_fs.selector.merge import combine
 from stream_fs.selector.model import view_scores
@@ -25,7 +26,7 @@ from tests.unit.evaluate.planted import planted_views
 
 def planted(size: int = 40) -> Stream:
     data, labels = planted_views(size=size, missing=0.2)
-    return Stream("planted", data, labels, 4, 0)
+    return Stream(Problem(data, 4, 0), labels)
 
 
 def test_a_small_stream_from_start_to_rows() -> None:
@@ -100,7 +101,7 @@ def test_the_experiment_measures_every_way_to_merge() -> None:
     entry = Entry("made", "held-out", dataset.instances, DIMENSIONS, CLUSTERS, "abc")
     assert {of["cut"] for of in merging.plan(Options(), entry)} == {"even", "keyed"}
     (settings,) = merging.plan(Options(quick=True), entry)
-    rows = merging.measure(dataset, settings, None)
+    rows = merging.measure(*make_problem(dataset, 0, Options().missing), settings)
     assert [(row["partitions"], row["method"]) for row in rows] == [
         (1, "single"),
         (1, "again"),
@@ -109,8 +110,8 @@ def test_the_experiment_measures_every_way_to_merge() -> None:
     assert rows[0]["overlap"] == 1
     few = replace(entry, instances=2 * 40 * CLUSTERS - 1)
     assert merging.plan(Options(), few) == []
-    (long,) = merging.plan_long(Options(quick=True), None)
-    assert merging.measure_long(None, {**long, "instances": 1300}, None) == rows
+    (long,) = merging.plan_long(Options(quick=True))
+    assert merging.measure_long({**long, "instances": 1300}) == rows
 
 
 def test_the_long_stream_has_clusters_in_its_first_features_only() -> None:

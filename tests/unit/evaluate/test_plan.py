@@ -4,15 +4,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from stream_fs.evaluate.data import DataSet, Mask
 from stream_fs.evaluate.errors import DataMalformed, DataNotFound
 from stream_fs.evaluate.plan import (
     LARGE_REPETITIONS,
     Entry,
     Experiment,
     Library,
+    OnData,
+    OnMade,
     Options,
-    Row,
     Settings,
     make_plan,
     sample,
@@ -21,17 +21,12 @@ from stream_fs.evaluate.plan import (
 SMALL = Entry("small", "development", 100, (3, 4), 2, "abc")
 
 
-def plan(options: Options, entry: Entry | None) -> list[Settings]:
-    count = options.repetitions_of(entry) if entry else 1
-    return [{"repetition": repetition} for repetition in range(count)]
+def plan(options: Options, entry: Entry) -> list[Settings]:
+    return [{"repetition": repetition} for repetition in range(options.repetitions_of(entry))]
 
 
-def measure(_dataset: DataSet | None, _settings: Settings, _published: Mask | None) -> list[Row]:
-    return []
-
-
-ON_DATA = Experiment("on data", plan, measure)
-ON_MADE = Experiment("on made", plan, measure, made_data=True)
+ON_DATA = OnData("on data", plan, lambda _problem, _labels, _settings: [])
+ON_MADE = OnMade("on made", lambda _: [{"repetition": 0}], lambda _: [])
 
 
 @pytest.fixture
