@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 
 from stream_fs.evaluate.data import Labels, Mask
 from stream_fs.evaluate.merging_rivals import averaged, matched
+from stream_fs.evaluate.methods import declared_views
 from stream_fs.evaluate.problem import Bench, Problem
-from stream_fs.selector import Params, State, View, initial_state, params, read_chunk, update
+from stream_fs.selector import Params, State, initial_state, params, read_chunk, update
 from stream_fs.selector.merge import merge
 from stream_fs.selector.model import counts, view_orders, view_scores
 
@@ -136,8 +137,8 @@ def fit(stream: Stream, rows: Rows, origin: str) -> State:
 
 
 def _params(stream: Stream) -> Params:
-    views = [View(f"view_{v}", x.shape[1]) for v, x in enumerate(stream.problem.data.views)]
-    return params(views, stream.problem.clusters, seed=stream.problem.seed)
+    problem = stream.problem
+    return params(declared_views(problem.data), problem.clusters, seed=problem.seed)
 
 
 def choose(model: State, scores: Scores, share: float) -> list[Mask]:

@@ -34,8 +34,8 @@ Space: TypeAlias = Transform | Literal["declared"]
 """How views are scaled; `declared`: as the documentation advises for each of them."""
 MOSTLY_ZERO = 0.8
 """Share of zeros from which a view is taken for counts or text."""
-SPACES: Mapping[Preset, Transform] = {
-    "default": "minmax",
+SPACES: Mapping[Preset, Space] = {
+    "default": "declared",
     "paper": "unit",
     "classical": "unit",
 }
@@ -77,7 +77,7 @@ def selector_method(
 ) -> Method:
     """I²MUFS with a preset, and parameters that differ from it."""
     space = transform or SPACES[preset]
-    scaled = SPACES[preset] if space == "declared" else space
+    scaled = None if space == "declared" else space
     values = params([View("any", 1, scaled)], 2, preset=preset, **overrides)
     identity = values.fingerprint + (" declared" if space == "declared" else "")
 
@@ -93,12 +93,16 @@ def new_selector(
     problem: Problem, preset: Preset, transform: Space | None = None, **overrides: Any
 ) -> MultiViewSelector:
     """A selector for the problem's views that has seen nothing."""
-    space = transform or SPACES[preset]
-    views = [
-        View(name, x.shape[1], advised(problem.data, v) if space == "declared" else space)
-        for v, (name, x) in enumerate(named(problem.data))
-    ]
+    views = declared_views(problem.data, transform or SPACES[preset])
     return MultiViewSelector(views, problem.clusters, preset=preset, seed=problem.seed, **overrides)
+
+
+def declared_views(data: IncompleteViews, space: Space = "declared") -> list[View]:
+    """The views as a user would declare them."""
+    return [
+        View(name, x.shape[1], advised(data, v) if space == "declared" else space)
+        for v, (name, x) in enumerate(named(data))
+    ]
 
 
 def advised(data: IncompleteViews, view: int) -> Transform:

@@ -28,7 +28,7 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
     "equal view weights": {"view_weights": "uniform"},
     "missing rows weigh nothing": {"weights": "binary"},
     "unit rows": {"transform": "unit"},
-    "unit rows for counts": {"transform": "declared"},
+    "min-max for counts, too": {"transform": "minmax"},
     "decay 0.95": {"decay": 0.95},
     "decay 0.9": {"decay": 0.9},
     "decay 0.8": {"decay": 0.8},

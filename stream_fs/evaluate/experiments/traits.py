@@ -67,8 +67,9 @@ def measure(settings: Settings) -> list[Row]:
         if kind != "informative"
     }
     row["auc"] = area(orders, planted.kinds)
-    moved = rank(other_units(planted.problem))[0]
-    row["rank correlation in other units"] = correlation(orders, moved)
+    moved = other_units(planted.problem)
+    assert moved is not None, "no view is made of counts"
+    row["rank correlation in other units"] = correlation(orders, rank(moved)[0])
     copies = with_copies(seed)
     row["repeats"] = repeats(rank(copies.problem)[0], copies)
     return [row]

@@ -3,11 +3,11 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from stream_fs.evaluate.data import DataSet
+from stream_fs.evaluate.data import DataSet, IncompleteViews
 from stream_fs.evaluate.experiments import EXPERIMENTS, drift, grid, stability, traits
 from stream_fs.evaluate.methods import ALL, BUDGETS, METHODS
 from stream_fs.evaluate.plan import Entry, OnData, OnMade, Options, Row, Settings
-from stream_fs.evaluate.problem import LOOKS, make_problem
+from stream_fs.evaluate.problem import LOOKS, Problem, make_problem
 from tests.unit.evaluate.planted import planted_views
 
 ENTRY = Entry("planted", "development", 400, (24, 24, 24), 4, "abc")
@@ -137,6 +137,18 @@ def test_times_are_told_for_every_method_and_increment(dataset: DataSet) -> None
     }
     assert len(rows) == 5 * len(methods)
     assert all(float(row["seconds"]) > 0 for row in rows)
+
+
+def test_counts_have_no_other_unit() -> None:
+    generator = np.random.default_rng(0)
+    counts, lengths = generator.poisson(0.1, (50, 20)).astype(float), generator.random((50, 20))
+    both = Problem(IncompleteViews((counts, lengths), np.ones((50, 2), bool)), 2, 0)
+    moved = stability.other_units(both)
+    assert moved is not None
+    assert moved.data.views[0] is counts
+    assert not np.allclose(moved.data.views[1], lengths)
+    only = Problem(IncompleteViews((counts,), np.ones((50, 1), bool)), 2, 0)
+    assert stability.other_units(only) is None
 
 
 def test_default_does_not_know_units_and_variance_does(dataset: DataSet) -> None:

@@ -74,10 +74,10 @@ def test_counts_are_scaled_by_row_and_other_views_by_feature() -> None:
     counts[0] = 7.0  # of a row that is missing
     data = IncompleteViews((counts, generator.random((50, 20))), np.arange(50)[:, None] > [0, -1])
     assert [advised(data, v) for v in range(2)] == ["unit", "minmax"]
-    selector = new_selector(Problem(data, 2, 0), "default", "declared")
+    selector = new_selector(Problem(data, 2, 0), "default")
     assert [view.transform for view in selector.params.views] == ["unit", "minmax"]
-    declared = selector_method("a", "default", "declared")
-    assert declared.identity != selector_method("a", "default").identity
+    everywhere = selector_method("a", "default", "minmax")
+    assert everywhere.identity != selector_method("a", "default").identity
 
 
 def test_ties_go_to_the_smaller_index() -> None:
