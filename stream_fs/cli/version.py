@@ -5,17 +5,21 @@ from __future__ import annotations
 from importlib import metadata
 
 from stream_fs.cli.arguments import Arguments, Commands, add_debug
+from stream_fs.selector import library
+from stream_fs.selector.core import in_use
 from stream_fs.service.exit_codes import ExitCode
 
 
 def add(commands: Commands) -> None:
     """Register the command."""
-    about = "print the version"
+    about = "print the version, and which core the selector runs on"
     parser = commands.add_parser("version", help=about, description=f"{about.capitalize()}.")
     add_debug(parser)
     parser.set_defaults(command=_version)
 
 
 def _version(_: Arguments) -> ExitCode:
+    core, why = in_use(), library.missing()
     print(f"stream-fs {metadata.version('stream-fs')}")
+    print(f"core: {core}" + (f" (of the compiled one: {why})" if why else ""))
     return ExitCode.OK

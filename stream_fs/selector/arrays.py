@@ -58,12 +58,16 @@ def row_square_sums(rows: Rows) -> Floats:
     return np.asarray(np.einsum("ij,ij->i", rows, rows), np.float64)
 
 
-def cross(rows: Rows, other: Working) -> Working:
+def cross(rows: Rows, other: Working, out: Working | None = None) -> Working:
     """XᵀB, (d × columns of B), in the precision of the rows; each column lies together."""
     other = other.astype(rows.dtype, copy=False)
-    if isinstance(rows, scipy.sparse.csr_array):
-        return np.asfortranarray(rows.T @ other)
-    return (other.T @ rows).T
+    if isinstance(rows, np.ndarray):
+        return np.matmul(other.T, rows, out=None if out is None else out.T).T
+    product = np.asfortranarray(rows.T @ other)
+    if out is None:
+        return product
+    out[:] = product
+    return out
 
 
 def times(rows: Rows, other: Working, out: Working | None = None) -> Working:

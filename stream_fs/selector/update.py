@@ -34,15 +34,11 @@ from stream_fs.selector.consensus import (
     indicator,
     spectral_start,
 )
-from stream_fs.selector.factorisation import (
-    Fit,
-    Problem,
-    iterate,
-    relative_losses,
-)
+from stream_fs.selector.factorisation import Fit, iterate, relative_losses
 from stream_fs.selector.graph import Graph, neighbour_graph
 from stream_fs.selector.imputation import energy, impute, transposed_product
 from stream_fs.selector.params import Params, View
+from stream_fs.selector.problem import Problem
 from stream_fs.selector.randomness import generator, signs
 from stream_fs.selector.scaling import minmax, unit, widen, working_precision
 from stream_fs.selector.state import Moments, Range, Sketch, State, ViewState, decay
@@ -269,18 +265,18 @@ def _commit(
 ) -> State:
     """The sums with this chunk's added, once, after the iterations."""
     params = state.params
-    P = fit.consensus.astype(np.float64)
+    P = fit.factors.consensus.astype(np.float64)
     P /= np.maximum(P.sum(axis=1, keepdims=True), TINY)
     source = generator(params.seed, state.origin, "signs", state.chunk)
     G = signs(source, chunk.size, params.sketch)
     views = dict(state.views)
-    for number, (part, factor) in enumerate(zip(parts, fit.factors, strict=True)):
-        added = transposed_product(part.problem.data, fit.U[number])
+    for number, (part, V) in enumerate(zip(parts, fit.factors.V, strict=True)):
+        added = transposed_product(part.problem.data, fit.factors.U[number])
         views[part.view.name] = replace(
             _commit_view(part, P, G),
-            R=part.before.R + fit.indicators.inner[number],
+            R=part.before.R + fit.factors.inner[number],
             Q=np.add(part.before.Q, added, order="C"),  # Eq. 11
-            V=factor.V.astype(np.float64, order="C"),
+            V=V.astype(np.float64, order="C"),
             loss=part.before.loss + max(fit.losses.chunk[number], 0.0),
         )
     return State(params, state.origin, views, alpha, j, state.total + chunk.size, state.chunk + 1)
@@ -328,6 +324,6 @@ def _report(after: State, chunk: Chunk, parts: Sequence[_Part], fit: Fit) -> Rep
         objective=fit.objective,
         loss=dict(zip(names, losses, strict=True)),
         alpha=dict(zip(after.views, after.alpha.tolist(), strict=True)),
-        orthogonality=dict(zip(names, orthogonality(fit.indicators.own), strict=True)),
+        orthogonality=dict(zip(names, orthogonality(fit.factors.own), strict=True)),
         missing={view.name: missing_share(chunk, view.name) for view in after.params.views},
     )

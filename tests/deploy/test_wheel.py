@@ -10,6 +10,7 @@ import sys
 import sysconfig
 import tomllib
 import venv
+import zipfile
 from collections.abc import Iterator
 from importlib.metadata import Distribution, distribution
 from pathlib import Path
@@ -20,6 +21,9 @@ from packaging.requirements import Requirement
 from tests.deploy.files import ROOT
 from tests.deploy.test_image import DOCKERFILE
 
+PIP = (sys.executable, "-m", "pip")
+COMPILER = os.environ.get("CC") or "cc"
+LIBRARIES = {f"stream_fs/selector/turn_{precision}.so" for precision in ("float32", "float64")}
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 
@@ -45,30 +49,39 @@ def context(folder: Path) -> None:
             copy(ROOT / name, folder / name)
 
 
-def run(*command: str | Path, cwd: Path) -> str:
+def run(*command: str | Path, cwd: Path, **further: str) -> str:
     """Run a command that knows nothing of this checkout."""
     ours = ("STREAM_FS_", "PYTHON")
     clean = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
-    said = subprocess.run(command, cwd=cwd, env=clean, capture_output=True, text=True, check=False)
+    said = subprocess.run(
+        command, cwd=cwd, env=clean | further, capture_output=True, text=True, check=False
+    )
     assert said.returncode == 0, said.stdout + said.stderr
     return said.stdout
 
 
-@pytest.fixture(scope="module")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The programs of an environment into which the wheel was installed."""
-    source, home = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("home")
+def built(source: Path, compiler: str) -> Path:
+    """The wheel that is made of what the Dockerfile copies, with this C compiler."""
     context(source)
-    pip = (sys.executable, "-m", "pip")
-    run(
-        *(*pip, "wheel", "--no-deps", "--no-build-isolation", "--no-index", "--wheel-dir", "dist"),
-        ".",
-        cwd=source,
-    )
+    folder = ("--wheel-dir", "dist")
+    alone = ("--no-deps", "--no-build-isolation", "--no-index")
+    run(*PIP, "wheel", *alone, *folder, ".", cwd=source, CC=compiler)
     (wheel,) = (source / "dist").glob("*.whl")
+    return wheel
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return built(tmp_path_factory.mktemp("source"), COMPILER)
+
+
+@pytest.fixture(scope="module")
+def programs(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The programs of an environment into which the wheel was installed."""
+    home = tmp_path_factory.mktemp("home")
     venv.create(home, with_pip=False, symlinks=True)
     python = home / "bin/python"
-    run(*pip, "--python", python, "install", "--no-deps", "--no-index", wheel, cwd=home)
+    run(*PIP, "--python", python, "install", "--no-deps", "--no-index", wheel, cwd=home)
     paths = sysconfig.get_paths("venv", vars={"base": str(home), "platbase": str(home)})
     site = Path(paths["purelib"])
     for found in needed(list(PROJECT["dependencies"])):
@@ -88,7 +101,25 @@ def test_it_is_the_wheel_that_is_installed(programs: Path) -> None:
 
 def test_it_says_its_version(programs: Path) -> None:
     said = run(programs / "stream-fs", "version", cwd=programs)
-    assert said == f"stream-fs {PROJECT['version']}\n"
+    assert said.splitlines()[0] == f"stream-fs {PROJECT['version']}"
+
+
+def test_with_a_compiler_it_has_the_compiled_core(wheel: Path, programs: Path) -> None:
+    if shutil.which(COMPILER) is None:
+        pytest.skip("there is no C compiler")
+    platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+    assert wheel.name.endswith(f"-py3-none-{platform}.whl")
+    assert set(zipfile.ZipFile(wheel).namelist()) >= LIBRARIES
+    said = run(programs / "stream-fs", "version", cwd=programs)
+    assert said.splitlines()[1:] == ["core: compiled"]
+
+
+def test_without_a_compiler_it_is_for_every_platform(tmp_path: Path) -> None:
+    wheel = built(tmp_path, str(tmp_path / "no-compiler"))
+    assert wheel.name.endswith("-py3-none-any.whl")
+    names = set(zipfile.ZipFile(wheel).namelist())
+    assert "stream_fs/selector/turn.c" in names
+    assert not names & LIBRARIES
 
 
 def test_its_example_is_a_configuration(programs: Path, tmp_path: Path) -> None:

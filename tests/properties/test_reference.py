@@ -104,11 +104,11 @@ def test_the_printed_method_is_algorithm_1(preset: Any, stream: Stream, xi: floa
         assert report.iterations == expected.iterations
         close(report.objective, expected.objective, "objective")
         close(state.alpha, expected.alpha, "alpha")
-        close(fit.consensus, expected.consensus, "consensus")
+        close(fit.factors.consensus, expected.consensus, "consensus")
         members = [v for v, view in enumerate(stream.names) if state.views[view].n > 0]
         for place, v in enumerate(members):
             view, carried = state.views[stream.names[v]], plain.state.views[v]
-            close(fit.U[place], expected.U[v], "U")
+            close(fit.factors.U[place], expected.U[v], "U")
             close(view.V, expected.V[v], "V")
             close(view.R, expected.R[v], "R")
             close(view.Q, expected.Q[v], "Q")
@@ -152,7 +152,7 @@ def test_the_default_preset_is_its_explicit_form(
         assert report.iterations == expected.iterations
         close(report.objective, expected.objective, "objective")
         close(state.alpha, expected.alpha, "alpha")
-        close(fit.consensus, expected.consensus, "consensus")
+        close(fit.factors.consensus, expected.consensus, "consensus")
         assert state.j == pytest.approx(plain.j)
         assert state.total == plain.total
         ranking = rank(state)

@@ -87,7 +87,7 @@ def test_the_state_holds_the_sums_over_all_chunks(
     state, reports, fits = observed(chosen, chunks)
     total = sum(chunk.size for chunk in chunks)
     assert (state.j, state.total, state.chunk) == (total, total, len(chunks))
-    P = np.concatenate([fit.consensus for fit in fits])
+    P = np.concatenate([fit.factors.consensus for fit in fits])
     P /= P.sum(axis=1, keepdims=True)
     G = np.concatenate(
         [signs(generator(0, "", "signs", t), chunk.size, 8) for t, chunk in enumerate(chunks)]
@@ -96,13 +96,13 @@ def test_the_state_holds_the_sums_over_all_chunks(
     for number, view in enumerate(chosen.views):
         stored, now = Stored(chosen, view, chunks), state.views[view.name]
         X, W, here = stored.X, stored.fit[:, None], stored.present
-        U = np.concatenate([fit.U[number] for fit in fits])
+        U = np.concatenate([fit.factors.U[number] for fit in fits])
         assert now.n == here.sum()
         close(now.sum, X[here].sum(axis=0), rtol=1e-9)
         close(now.energy, (W * X**2).sum(), rtol=1e-9)
         close(now.R, U.T @ (W * U), rtol=1e-9)
         close(now.Q, X.T @ (W * U), rtol=1e-9)
-        close(now.V, fits[-1].factors[number].V, rtol=1e-12)
+        close(now.V, fits[-1].factors.V[number], rtol=1e-12)
         loss = float((W * (X - U @ now.V.T) ** 2).sum())
         energy = max(now.energy, 1e-300)
         assert reports[-1].loss[view.name] == pytest.approx(loss / energy, rel=1e-6, abs=1e-9)
@@ -130,7 +130,7 @@ def test_the_accumulated_loss_is_the_sum_of_each_chunks_own(layout: Layout) -> N
         expected, begin = 0.0, 0
         for chunk, fit in zip(chunks, fits, strict=True):
             here = slice(begin, begin + chunk.size)
-            apart = stored.X[here] - fit.U[number] @ fit.factors[number].V.T
+            apart = stored.X[here] - fit.factors.U[number] @ fit.factors.V[number].T
             expected += float((stored.fit[here, None] * apart**2).sum())
             begin += chunk.size
         assert state.views[view.name].loss == pytest.approx(expected, rel=1e-6, abs=1e-9)
@@ -144,7 +144,7 @@ def test_one_view_alone_is_the_consensus(preset: Any, layout: Layout) -> None:
     state, _, fits = observed(chosen, random_chunks(layout, chosen))
     np.testing.assert_array_equal(state.alpha, [1.0])
     for fit in fits:
-        np.testing.assert_allclose(fit.consensus, fit.U[0], rtol=1e-12)
+        np.testing.assert_allclose(fit.factors.consensus, fit.factors.U[0], rtol=1e-12)
 
 
 @settings(max_examples=10)
@@ -170,7 +170,7 @@ def test_where_nothing_is_missing_every_row_counts_one(preset: Any, layout: Layo
     state, _, fits = observed(chosen, chunks)
     for number, view in enumerate(views):
         X = np.concatenate([dense(chunk.views[view.name].rows) for chunk in chunks])
-        U = np.concatenate([fit.U[number] for fit in fits])
+        U = np.concatenate([fit.factors.U[number] for fit in fits])
         np.testing.assert_allclose(state.views[view.name].R, U.T @ U, rtol=1e-9)
         np.testing.assert_allclose(state.views[view.name].Q, X.T @ U, rtol=1e-9)
         np.testing.assert_allclose(state.views[view.name].energy, (X**2).sum(), rtol=1e-9)

@@ -15,6 +15,7 @@ import pytest
 from stream_fs import errors
 from stream_fs.cli import topics
 from stream_fs.cli.main import main, parser
+from stream_fs.selector import library
 from stream_fs.service.configuration import Configuration
 from stream_fs.service.exit_codes import ExitCode
 from stream_fs.service.logging import set_up
@@ -156,9 +157,27 @@ def test_the_program_is_named_after_itself() -> None:
     assert parser().prog == "stream-fs"
 
 
-def test_version(capsys: Capture) -> None:
+@pytest.mark.parametrize(
+    ("missing", "core"),
+    [(None, "compiled"), ("it was not built", "numpy (of the compiled one: it was not built)")],
+)
+def test_version(
+    missing: str | None, core: str, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(library, "missing", lambda: missing)
     assert main(["version"]) == ExitCode.OK
-    assert capsys.readouterr().out == f"stream-fs {version('stream-fs')}\n"
+    assert capsys.readouterr().out == f"stream-fs {version('stream-fs')}\ncore: {core}\n"
+
+
+def test_the_version_fails_where_the_core_that_is_demanded_is_not_there(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(library, "missing", lambda: "it was not built")
+    monkeypatch.setenv("STREAM_FS_CORE", "compiled")
+    assert main(["version"]) == ExitCode.CONFIGURATION
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "but it was not built" in said.err
 
 
 # --- configuration --------------------------------------------------------------------------------

@@ -1,0 +1,42 @@
+"""Which core does the iterations of a chunk: the compiled one where it was built, else numpy.
+
+The variable STREAM_FS_CORE can demand one of them. Both do the same and differ by rounding; either
+gives the same bytes whenever it is given the same input.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Literal, get_args
+
+from stream_fs.errors import InvalidParameter
+from stream_fs.selector import library
+from stream_fs.selector.arrays import Working
+from stream_fs.selector.compiled import CompiledTurns
+from stream_fs.selector.problem import Problem, Turns
+from stream_fs.selector.turns import NumpyTurns
+from stream_fs.selector.updates import Ties
+
+Core = Literal["compiled", "numpy"]
+VARIABLE = "STREAM_FS_CORE"
+
+
+def in_use() -> Core:
+    """The core that updates take; raises `InvalidParameter` where the one demanded is not there."""
+    demanded = os.environ.get(VARIABLE) or None
+    if demanded not in (None, *get_args(Core)):
+        raise InvalidParameter(f"{VARIABLE} is {demanded!r}, but can be compiled or numpy")
+    missing = library.missing()
+    if demanded == "compiled" and missing:
+        raise InvalidParameter(f"{VARIABLE} demands the compiled core, but {missing}")
+    return "numpy" if demanded == "numpy" or missing else "compiled"
+
+
+def begin(
+    problems: Sequence[Problem], tied: Ties, U: Working, start: Sequence[Working], repeats: int
+) -> Turns:
+    """The turns of a chunk, on the core in use; with rows of another precision than U, on numpy."""
+    mixed = any(problem.data.rows.dtype != U.dtype for problem in problems)
+    turns = NumpyTurns if mixed or in_use() == "numpy" else CompiledTurns
+    return turns(problems, tied, U, start, repeats)

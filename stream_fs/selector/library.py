@@ -1,0 +1,82 @@
+"""The library that turn.c is compiled to, where it was built: how it is found and what it takes.
+
+It is built when the package is installed, where there is a C compiler (hatch_build.py). It knows
+nothing of Python and is loaded with ctypes, so that one serves every version of Python.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+SOURCE = Path(__file__).with_name("turn.c")
+OUTDATED = "it was built of another source: install the package again"
+ARRAYS = (
+    *("present", "share", "fit", "pull", "still", "part", "norm", "starts", "columns", "springs"),
+    *("R0", "Q0", "S0", "V", "Q", "VR", "lengths", "penalties", "R", "VtV", "products", "right"),
+    *("both", "left", "g", "terms", "XV", "driving", "P", "pulled"),
+    *("sum", "sums", "consensus"),
+)
+FUNCTIONS = {
+    "spread": (),
+    "carry": (),
+    "v_step": (ctypes.POINTER(ctypes.c_double), *3 * (ctypes.c_double,)),
+    "drive": (ctypes.POINTER(ctypes.c_double),),
+    "hold": (),
+    "u_step": (ctypes.c_double,),
+    "square": (),
+    "agree": (),
+}
+"""What each takes apart from the views and their number."""
+
+
+class View(ctypes.Structure):
+    """`struct view` of turn.c."""
+
+    _fields_ = (
+        *((name, ctypes.c_int64) for name in ("N", "n", "d", "K")),
+        *((name, ctypes.c_double) for name in ("xi", "eta")),
+        *((name, ctypes.c_void_p) for name in ARRAYS),
+        *((name, ctypes.c_double) for name in ("loss", "carried", "apart", "length")),
+    )
+
+
+@cache
+def missing() -> str | None:
+    """Why there is no library for every precision; None where there is."""
+    digest = hashlib.sha256(SOURCE.read_bytes()).hexdigest().encode()
+    for precision in (np.float32, np.float64):
+        try:
+            made_of = (ctypes.c_char * len(digest)).in_dll(load(np.dtype(precision)), "source")
+        except OSError:
+            return "it was not built, for want of a C compiler"
+        except (AttributeError, ValueError):
+            return OUTDATED
+        if made_of.value != digest:
+            return OUTDATED
+    return None
+
+
+@cache
+def load(precision: np.dtype[Any]) -> Any:
+    """The library for this precision."""
+    library = ctypes.CDLL(str(SOURCE.with_name(f"{SOURCE.stem}_{precision}.so")))
+    for name, further in FUNCTIONS.items():
+        function = getattr(library, name)
+        function.argtypes = (ctypes.POINTER(View), ctypes.c_int64, *further)
+        function.restype = ctypes.c_double if name == "agree" else None
+    return library
+
+
+def point(view: View, arrays: Mapping[str, Any]) -> None:
+    """Make the structure point to the arrays, which have to live as long as it is used."""
+    for name in ARRAYS:
+        array = arrays[name]
+        assert array.flags.c_contiguous, f"{name} does not lie as C reads it"
+        setattr(view, name, array.ctypes.data)

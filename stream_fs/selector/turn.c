@@ -1,0 +1,230 @@
+/* The loops of a turn over matrices that are too small for numpy to be quick with.
+ *
+ * Each function is for all views of a chunk, and is one step of turns.py, where it is explained;
+ * compiled.py calls them in turn, and does the products of matrices in between. Matrices lie row by
+ * row; V and Q lie by column, that is as K×d. Compiled once for each precision, with REAL as float
+ * or double.
+ */
+
+#include <stdint.h>
+#include <tgmath.h>
+
+/* Digest of what the library was made of: one that is older than its source is not used. */
+const char source[] = SOURCE;
+
+struct view {
+    int64_t N, n, d, K;              /* rows, those that have the view, features, clusters */
+    double xi, eta;
+    const uint8_t *present;          /* N */
+    const REAL *share;               /* N: c where the view is missing */
+    const REAL *fit, *pull, *still;  /* N: W̃, βW̃ and βW̃ + θD */
+    const REAL *part, *norm;         /* N: βW̃ over its sum of all views, and that sum */
+    const int32_t *starts, *columns; /* θS + 2ξI, in CSR */
+    const REAL *springs;
+    const double *R0;                /* K×K */
+    const REAL *Q0, *S0;             /* K×d, d */
+    REAL *V, *Q, *VR;                /* K×d */
+    REAL *lengths, *penalties;       /* d */
+    REAL *R, *VtV;                   /* K×K */
+    REAL *products, *right;          /* K×2K: UᵀU beside UᵀW̃U; 2K×K: 2ξUᵀU over aVᵀV */
+    REAL *both;                      /* N×2K: U beside W̃U */
+    REAL *left, *g;                  /* n×K: U_p + T_p; K */
+    const REAL *terms;               /* (n+1)×K: S₀ᵀV, then the present rows of XV */
+    REAL *XV, *driving, *P, *pulled; /* N×K */
+    REAL *sum;                       /* K, on the way */
+    double *sums;                    /* 2K, on the way */
+    REAL *consensus;                 /* N×K, the same for all views */
+    double loss, carried;            /* ‖W(X − UVᵀ)‖² less the energy: of this chunk, of before */
+    double apart, length;            /* this view's share of `agree`; Σ‖V(i,:)‖ */
+};
+
+/* U_p + T_p and g, from the last row up. */
+static void spread_one(struct view *of)
+{
+    const int64_t K = of->K;
+    REAL *restrict g = of->g;
+    REAL *restrict left = of->left + K * of->n;
+    for (int64_t k = 0; k < K; k++) g[k] = 0;
+    for (int64_t i = of->N - 1; i >= 0; i--) {
+        const REAL *u = of->both + 2 * K * i, c = of->share[i];
+        if (of->present[i]) {
+            left -= K;
+            for (int64_t k = 0; k < K; k++) left[k] = u[k] + g[k];
+        } else {
+            for (int64_t k = 0; k < K; k++) g[k] += c * u[k];
+        }
+    }
+}
+
+/* Q gains Q₀ + S₀gᵀ, of R the same (Eq. 11). */
+static void carry_one(struct view *of)
+{
+    const int64_t d = of->d, K = of->K;
+    for (int64_t k = 0; k < K; k++) {
+        REAL *restrict Q = of->Q + d * k;
+        const REAL *Q0 = of->Q0 + d * k, *S0 = of->S0, g = of->g[k];
+        for (int64_t i = 0; i < d; i++) Q[i] += Q0[i] + g * S0[i];
+        for (int64_t l = 0; l < K; l++)
+            of->R[K * k + l] = of->R0[K * k + l] + of->products[2 * K * k + K + l];
+    }
+}
+
+/* V ← V ∘ sqrt(Q / (VR + pHV)), p = η/2a (Eq. 12) */
+static void v_step_one(struct view *of, double p, double epsilon, double floor)
+{
+    const int64_t d = of->d, K = of->K;
+    const REAL weight = p, apart = epsilon, least = floor;
+    REAL *restrict lengths = of->lengths, *restrict penalties = of->penalties;
+    double carried = 0, length = 0;
+    for (int64_t i = 0; i < d; i++) {
+        penalties[i] = weight / (lengths[i] + apart);
+        lengths[i] = 0;
+    }
+    for (int64_t k = 0; k < K; k++) {
+        REAL *restrict V = of->V + d * k;
+        const REAL *Q = of->Q + d * k, *Q0 = of->Q0 + d * k, *VR = of->VR + d * k;
+#pragma omp simd reduction(+ : carried)
+        for (int64_t i = 0; i < d; i++) {
+            const REAL v = V[i] * sqrt(Q[i] / (VR[i] + V[i] * penalties[i] + least));
+            V[i] = v;
+            lengths[i] += v * v;
+            carried += v * Q0[i];
+        }
+    }
+#pragma omp simd reduction(+ : length)
+    for (int64_t i = 0; i < d; i++) {
+        lengths[i] = sqrt(lengths[i]);
+        length += lengths[i];
+    }
+    of->carried = -2 * carried;
+    of->length = length;
+}
+
+/* W̃XV with its missing rows, aW̃XV + βW̃U*, and aVᵀV. */
+static void drive_one(struct view *of, double weight)
+{
+    const int64_t K = of->K;
+    const REAL a = weight, *term = of->terms;
+    REAL *restrict sum = of->sum;
+    for (int64_t k = 0; k < K; k++) sum[k] = term[k];
+    for (int64_t i = 0; i < of->N; i++) {
+        REAL *restrict XV = of->XV + K * i, *restrict driving = of->driving + K * i;
+        const REAL *consensus = of->consensus + K * i, pull = of->pull[i], c = of->share[i];
+        if (of->present[i]) {
+            term += K;
+            for (int64_t k = 0; k < K; k++) sum[k] += XV[k] = term[k];
+        } else {
+            for (int64_t k = 0; k < K; k++) XV[k] = c * sum[k];
+        }
+        for (int64_t k = 0; k < K; k++) driving[k] = a * XV[k] + pull * consensus[k];
+    }
+    for (int64_t k = 0; k < K * K; k++) {
+        of->carried += of->VtV[k] * of->R0[k];
+        of->right[K * K + k] = a * of->VtV[k];
+    }
+}
+
+/* W̃U, θSU + 2ξU, and what the objective needs of them. */
+static void hold_one(struct view *of)
+{
+    const int64_t K = of->K;
+    double *restrict fitted = of->sums, *restrict tension = of->sums + K;
+    for (int64_t k = 0; k < K; k++) fitted[k] = tension[k] = 0;
+    for (int64_t i = 0; i < of->N; i++) {
+        REAL *restrict u = of->both + 2 * K * i, *restrict pulled = of->pulled + K * i;
+        const REAL *XV = of->XV + K * i, fit = of->fit[i], still = of->still[i];
+        for (int64_t k = 0; k < K; k++) pulled[k] = 0;
+        for (int32_t e = of->starts[i]; e < of->starts[i + 1]; e++) {
+            const REAL *other = of->both + 2 * K * of->columns[e], spring = of->springs[e];
+            for (int64_t k = 0; k < K; k++) pulled[k] += spring * other[k];
+        }
+        for (int64_t k = 0; k < K; k++) {
+            u[K + k] = fit * u[k];
+            fitted[k] += XV[k] * u[k];
+            tension[k] += u[k] * (still * u[k] - pulled[k]);
+        }
+    }
+    of->loss = of->apart = 0;
+    for (int64_t k = 0; k < K; k++) {
+        of->loss -= 2 * fitted[k];
+        of->apart += tension[k];
+    }
+}
+
+/* U ← U ∘ sqrt(G / P) (Eq. 15), of which P has aW̃UVᵀV + 2ξUUᵀU. */
+static void u_step_one(struct view *of, double floor)
+{
+    const int64_t K = of->K;
+    const REAL least = floor;
+    for (int64_t i = 0; i < of->N; i++) {
+        REAL *restrict u = of->both + 2 * K * i;
+        const REAL *driving = of->driving + K * i, *pulled = of->pulled + K * i;
+        const REAL *P = of->P + K * i, still = of->still[i];
+        for (int64_t k = 0; k < K; k++)
+            u[k] *= sqrt((driving[k] + pulled[k]) / (P[k] + still * u[k] + least));
+    }
+}
+
+/* ⟨VᵀV, UᵀW̃U⟩ and, with the −2ξ‖U‖² that is in the tension, ξ‖UᵀU − I‖²; 2ξUᵀU for the next step. */
+static void square_one(struct view *of)
+{
+    const int64_t K = of->K;
+    double fourth = 0, inner = 0;
+    for (int64_t k = 0; k < K; k++) {
+        const REAL *own = of->products + 2 * K * k, *VtV = of->VtV + K * k;
+        for (int64_t l = 0; l < K; l++) {
+            fourth += (double)own[l] * own[l];
+            inner += (double)VtV[l] * own[K + l];
+            of->right[K * k + l] = 2 * of->xi * own[l];
+        }
+    }
+    of->loss += inner;
+    of->apart += of->xi * (fourth + K);
+}
+
+#define EACH_VIEW for (struct view *of = views; of < views + count; of++)
+
+void spread(struct view *views, int64_t count) { EACH_VIEW spread_one(of); }
+
+void carry(struct view *views, int64_t count) { EACH_VIEW carry_one(of); }
+
+void v_step(struct view *views, int64_t count, const double *a, double epsilon, double floor,
+            double ceiling)
+{
+    EACH_VIEW v_step_one(of, fmin(of->eta / (2 * a[of - views]), ceiling), epsilon, floor);
+}
+
+void drive(struct view *views, int64_t count, const double *a)
+{
+    EACH_VIEW drive_one(of, a[of - views]);
+}
+
+void hold(struct view *views, int64_t count) { EACH_VIEW hold_one(of); }
+
+void u_step(struct view *views, int64_t count, double floor)
+{
+    EACH_VIEW u_step_one(of, floor);
+    hold(views, count);
+}
+
+void square(struct view *views, int64_t count) { EACH_VIEW square_one(of); }
+
+/* U* = Σ βW̃U / Σ βW̃ (Eq. 20); Σ_v β‖W(U − U*)‖² + θ tr(UᵀLU) + ξ‖UᵀU − I‖² */
+double agree(struct view *views, int64_t count)
+{
+    const int64_t K = views->K;
+    double apart = 0;
+    EACH_VIEW apart += of->apart;
+    for (int64_t i = 0; i < views->N; i++) {
+        REAL *restrict consensus = views->consensus + K * i;
+        REAL squared = 0;
+        for (int64_t k = 0; k < K; k++) consensus[k] = 0;
+        EACH_VIEW {
+            const REAL *u = of->both + 2 * K * i, part = of->part[i];
+            for (int64_t k = 0; k < K; k++) consensus[k] += part * u[k];
+        }
+        for (int64_t k = 0; k < K; k++) squared += consensus[k] * consensus[k];
+        apart -= views->norm[i] * squared;
+    }
+    return apart;
+}

@@ -1,0 +1,5 @@
+"""Everything here holds on either core."""
+
+from tests.cores import core
+
+__all__ = ["core"]

@@ -1,0 +1,113 @@
+"""The cores of the selector do the same: they differ by rounding alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+from stream_fs.errors import InvalidParameter
+from stream_fs.selector import (
+    Report,
+    State,
+    View,
+    initial_state,
+    library,
+    params,
+    read_chunk,
+    update,
+)
+from stream_fs.selector import core as cores
+from stream_fs.selector.compiled import CompiledTurns
+from stream_fs.selector.params import Preset
+from stream_fs.selector.state import flatten
+from stream_fs.selector.turns import NumpyTurns
+
+CLOSE = {np.float32: 2e-3, np.float64: 1e-9}
+VIEWS = [View("a", 12), View("b", 30), View("c", 5)]
+ROWS = 60
+
+
+def chunks(precision: Any, sparse: bool) -> Iterator[Any]:
+    """Three clusters in every view; one view lacks no row, one lacks half, one a whole chunk."""
+    rng = np.random.default_rng(5)
+    means = {view.name: 3 * rng.random((3, view.dimension)) for view in VIEWS}
+    for number in range(4):
+        labels = rng.integers(3, size=ROWS)
+        inputs: dict[str, Any] = {}
+        for view in VIEWS:
+            rows = means[view.name][labels] + rng.random((ROWS, view.dimension))
+            rows *= rng.random(rows.shape) > 0.3
+            rows = rows.astype(precision)
+            inputs[view.name] = scipy.sparse.csr_array(rows) if sparse else rows
+        present = {"b": rng.random(ROWS) > 0.5}
+        if number == 2:
+            del inputs["c"]
+        yield read_chunk(VIEWS, inputs, present)
+
+
+def outcome(
+    core: str, preset: Preset, precision: Any, sparse: bool, repeats: int
+) -> tuple[State, list[Report]]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(cores.VARIABLE, core)
+        # As many iterations on both: which is the last depends on the last digit.
+        limits = {"min_iterations": 12, "max_iterations": 12, "inner_updates": repeats}
+        state = initial_state(params(VIEWS, 3, preset=preset, **limits))
+        reports = []
+        for chunk in chunks(precision, sparse):
+            state, report = update(state, chunk)
+            reports.append(report)
+        return state, reports
+
+
+@pytest.mark.parametrize("repeats", [1, 2])
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "csr"])
+@pytest.mark.parametrize("precision", [np.float32, np.float64])
+@pytest.mark.parametrize("preset", get_args(Preset))
+def test_they_differ_by_rounding_alone(
+    core: str, preset: Preset, precision: Any, sparse: bool, repeats: int
+) -> None:
+    state, reports = outcome(core, preset, precision, sparse, repeats)
+    expected, stated = outcome("numpy", preset, precision, sparse, repeats)
+    for name, array in flatten(expected)[1].items():
+        scale = float(np.max(np.abs(array), initial=1e-30))
+        own = flatten(state)[1][name]
+        np.testing.assert_allclose(own / scale, array / scale, atol=CLOSE[precision], err_msg=name)
+    for one, other in zip(reports, stated, strict=True):
+        np.testing.assert_allclose(one.objective, other.objective, rtol=CLOSE[precision])
+
+
+def test_it_is_the_core_that_was_demanded(core: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    used = []
+    for kind in (NumpyTurns, CompiledTurns):
+        turn = kind.turn
+
+        def spy(self: Any, a: Any, kind: Any = kind, turn: Any = turn) -> Any:
+            used.append(kind)
+            return turn(self, a)
+
+        monkeypatch.setattr(kind, "turn", spy)
+    assert cores.in_use() == core
+    outcome(core, "default", np.float32, False, 1)
+    assert set(used) == {{"numpy": NumpyTurns, "compiled": CompiledTurns}[core]}
+
+
+def test_a_core_that_is_not_there_is_not_replaced_in_silence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(library, "missing", lambda: "it was not built")
+    monkeypatch.setenv(cores.VARIABLE, "compiled")
+    with pytest.raises(InvalidParameter, match="demands the compiled core, but it was not built"):
+        cores.in_use()
+    monkeypatch.delenv(cores.VARIABLE)
+    assert cores.in_use() == "numpy"
+
+
+def test_a_core_that_does_not_exist_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(cores.VARIABLE, "fortran")
+    with pytest.raises(InvalidParameter, match="'fortran', but can be compiled or numpy"):
+        cores.in_use()
