@@ -1,19 +1,21 @@
 """The turns of a chunk's iterations with their small loops in C (turn.c).
 
 Apart from the two products with the rows, a turn works on matrices of N×K and K×K numbers, so small
-that numpy spends most of the time between its loops.
+that numpy spends most of the time between its loops. Measured on a busy machine, by turns (N = 500,
+two views of d = 300, K = 10, single precision, half of the rows missing): an update takes 5.2 times
+as long as its products with the rows on numpy alone, and 3.4 times as long with these loops.
 """
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from stream_fs.selector import library
-from stream_fs.selector.arrays import CEILINGS, FLOORS, Working, cross, times
+from stream_fs.selector.arrays import CEILINGS, FLOORS, Rows, Working, cross, times
 from stream_fs.selector.problem import Factors, Losses, Problem, Terms
 from stream_fs.selector.updates import EPSILON, Ties, row_lengths
 
@@ -45,8 +47,8 @@ class CompiledTurns:
         self._arrays = [
             {
                 **_constants(problem, tied, v),
-                **_factors(problem, V),
-                **_indicators(U.dtype, size, len(problem.data.at), K),
+                **_factor(problem, V),
+                **_indicator(U.dtype, size, len(problem.data.at), K),
                 "both": self._both[v],
                 "products": self._products[v],
                 "right": self._right[v],
@@ -54,6 +56,10 @@ class CompiledTurns:
                 "consensus": self._consensus,
             }
             for v, (problem, V) in enumerate(zip(problems, start, strict=True))
+        ]
+        self._factors = [
+            _Factor(problem.data.rows, arrays)
+            for problem, arrays in zip(problems, self._arrays, strict=True)
         ]
         views = (library.View * count)()
         for view, problem, arrays in zip(views, problems, self._arrays, strict=True):
@@ -68,24 +74,22 @@ class CompiledTurns:
     def turn(self, a: Sequence[float]) -> Terms:
         """V of every view, U of every view, U*."""
         views, weights = self._views, (ctypes.c_double * len(a))(*a)
-        loops, matmul = self._library, np.matmul
-        pairs = list(zip(self._problems, self._arrays, strict=True))
+        loops, factors = self._library, self._factors
         loops.spread(*views)
-        for problem, its in pairs:
-            cross(problem.data.rows, its["left"], out=its["Q"].T)
+        for its in factors:
+            cross(its.rows, its.left, out=its.Q)
         loops.carry(*views)
         for _ in range(self._repeats):
-            for _, its in pairs:
-                matmul(its["R"].T, its["V"], out=its["VR"])
+            for its in factors:
+                np.matmul(its.R, its.Vt, out=its.VR)
             loops.v_step(*views, weights, *self._limits)
-        for problem, its in pairs:
-            V = its["V"]
-            matmul(V, V.T, out=its["VtV"])
-            matmul(V, problem.data.carried, out=its["terms"][0])
-            times(problem.data.rows, V.T, out=its["terms"][1:])
+        for its in factors:
+            np.matmul(its.Vt, its.V, out=its.VtV)
+            np.matmul(its.Vt, its.S0, out=its.S0V)
+            times(its.rows, its.V, out=its.XV)
         loops.drive(*views, weights)
         for _ in range(self._repeats):
-            matmul(self._both, self._right, out=self._P)
+            np.matmul(self._both, self._right, out=self._P)
             loops.u_step(*views, self._floor)
             self._multiply()
         return self._terms(loops.agree(*views))
@@ -97,7 +101,7 @@ class CompiledTurns:
             U=np.ascontiguousarray(self._both[:, :, :K]),
             own=self._products[:, :, :K],
             inner=self._products[:, :, K:],
-            V=[its["V"].T for its in self._arrays],
+            V=[its.V for its in self._factors],
             consensus=self._consensus,
         )
 
@@ -114,14 +118,28 @@ class CompiledTurns:
         return Terms(Losses(chunk, carried), apart, sparsity)
 
 
+class _Factor:
+    """The matrices of one view that are multiplied between the loops."""
+
+    __slots__ = ("Q", "R", "S0", "S0V", "V", "VR", "Vt", "VtV", "XV", "left", "rows")
+
+    def __init__(self, rows: Rows, arrays: Mapping[str, Any]) -> None:
+        self.rows, self.left, self.S0 = rows, arrays["left"], arrays["S0"]
+        self.Vt, self.VR, self.VtV = arrays["V"], arrays["VR"], arrays["VtV"]
+        self.V, self.Q, self.R = self.Vt.T, arrays["Q"].T, arrays["R"].T
+        self.S0V, self.XV = arrays["terms"][0], arrays["terms"][1:]
+
+
 def _constants(problem: Problem, tied: Ties, v: int) -> dict[str, Any]:
     """What stays as it is during a chunk."""
     data, size = problem.data, problem.data.size
+    present = np.zeros(size, bool)
+    present[data.at] = True
     # One view's block of θS + 2ξI, with its columns from 0.
     starts = tied.springs.indptr[v * size : (v + 1) * size + 1]
     block = slice(starts[0], starts[-1])
     return {
-        "present": np.isin(np.arange(size), data.at),
+        "present": present,
         "share": data.share,
         **{name: getattr(tied, name)[v, :, 0].copy() for name in ("fit", "pull", "still", "part")},
         "norm": tied.norm[:, 0].copy(),
@@ -134,7 +152,7 @@ def _constants(problem: Problem, tied: Ties, v: int) -> dict[str, Any]:
     }
 
 
-def _factors(problem: Problem, start: Working) -> dict[str, Any]:
+def _factor(problem: Problem, start: Working) -> dict[str, Any]:
     """V, by column, and what its step needs."""
     V = np.array(start.T, problem.Q0.dtype, order="C")
     K, d = V.shape
@@ -149,7 +167,7 @@ def _factors(problem: Problem, start: Working) -> dict[str, Any]:
     }
 
 
-def _indicators(precision: Any, size: int, present: int, K: int) -> dict[str, Any]:
+def _indicator(precision: Any, size: int, present: int, K: int) -> dict[str, Any]:
     """What the step of U needs."""
     shapes = {
         "left": (present, K),

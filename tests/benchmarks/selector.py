@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from stream_fs.selector.core import in_use
 from tests.benchmarks.contests import (
     Contest,
     against_kernels,
@@ -139,6 +140,7 @@ def machine() -> dict[str, str]:
         "python": platform.python_version(),
         "numpy": f"{np.__version__} ({blas['name']} {blas['version']}, one thread)",
         "scipy": version("scipy"),
+        "core": in_use(),
         "scikit-learn": version("scikit-learn"),
     }
 
