@@ -2,8 +2,8 @@
 
 Apart from the two products with the rows, a turn works on matrices of N×K and K×K numbers, so small
 that numpy spends most of the time between its loops. Measured on a busy machine, by turns (N = 500,
-two views of d = 300, K = 10, single precision, half of the rows missing): an update takes 5.2 times
-as long as its products with the rows on numpy alone, and 3.4 times as long with these loops.
+two views of d = 300, K = 10, single precision, half of the rows missing): an update takes 5.3 times
+as long as its products with the rows on numpy alone, and 3.3 times as long with these loops.
 """
 
 from __future__ import annotations
