@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -68,8 +69,12 @@ def demo(directory: Path, *arguments: str, **environment: str) -> Iterator[Demo]
     wait_until(lambda: not list(scratch.iterdir()), "every file is gone")
 
 
+def topics_of(stream: str, broker: Broker) -> list[str]:
+    there = AdminClient({"bootstrap.servers": broker.bootstrap}).list_topics(timeout=30).topics
+    return [name for name in there if name.startswith(stream)]
+
+
 def test_from_the_first_ranking_to_the_summary(tmp_path: Path, broker: Broker) -> None:
-    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
     with demo(tmp_path, "--keep", **{BOOTSTRAP_VARIABLE: broker.bootstrap}) as running:
         running.wait_for(lambda: "status page: " in running.said, "the service is ready")
         running.wait_for(lambda: "ranking 1 after 300 records" in running.said, "a ranking")
@@ -87,10 +92,13 @@ def test_from_the_first_ranking_to_the_summary(tmp_path: Path, broker: Broker) -
         address = re.findall(r"still running: (\S+)", said)[0]
         with urllib.request.urlopen(address.rstrip("/") + "/readyz", timeout=30) as answer:
             assert answer.status == 200
+        # Others use the same broker; the demo's topics have the name of its stream.
+        with urllib.request.urlopen(address.rstrip("/") + "/api/status", timeout=30) as answer:
+            (stream,) = {partition["topic"] for partition in json.load(answer)["partitions"]}
+        assert topics_of(stream, broker) != []
         running.process.send_signal(signal.SIGINT)
         assert running.process.wait(120) == 0, running.said
-    # Others use the same broker; the demo's topics have its name.
-    assert [name for name in admin.list_topics(timeout=30).topics if "demo-" in name] == []
+    assert topics_of(stream, broker) == []
 
 
 def test_without_a_broker_it_says_so_and_runs_on_files(tmp_path: Path) -> None:

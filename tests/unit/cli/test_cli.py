@@ -416,11 +416,12 @@ def test_what_the_client_logs_does_not_drown_the_message(config: str) -> None:
     assert ended.stderr == "stream-fs: no answer\n"
 
 
-def test_the_package_can_be_run() -> None:
+def test_the_package_can_be_run(capsys: Capture) -> None:
     ended = subprocess.run(
         [sys.executable, "-m", "stream_fs.cli", "version"],
         capture_output=True,
         text=True,
         check=True,
     )
-    assert ended.stdout.splitlines()[0] == f"stream-fs {version('stream-fs')}"
+    assert main(["version"]) == ExitCode.OK
+    assert ended.stdout == capsys.readouterr().out
