@@ -25,11 +25,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     there = [peer for peer in asked if peer.name not in missing]
     cases = [case for n, case in enumerate(CASES) if options.case is None or n in options.case]
     wall: list[Comparison] = []
+    processors: list[Comparison] = []
     with running_broker() as broker:
         for case in cases:
             results = contest(broker.bootstrap, case, there, options.turns)
             wall += results.comparisons(there)
-    print("\n".join(aligned(TITLES, [comparison_row(comparison) for comparison in wall])))
+            processors += results.processors(there)
+    for heading, found in (("By the clock", wall), ("By the time of processors", processors)):
+        print(f"\n## {heading}\n")
+        print("\n".join(aligned(TITLES, [comparison_row(comparison) for comparison in found])))
     for name, reason in missing.items():
         print(f"\n{name}: not here ({reason})")
     return 0

@@ -100,11 +100,24 @@ class Results:
         self.finishes.setdefault(name, []).append(finish)
 
     def comparisons(self, peers: Sequence[Contestant]) -> Iterator[Comparison]:
-        ours = tuple(finish.wall for finish in self.finishes[SERVICE.name])
+        """By the clock on the wall: what the contest is about."""
         for peer in peers:
-            theirs = tuple(finish.wall for finish in self.finishes[peer.name])
-            names = (SERVICE.name, peer.name)
-            yield Comparison("peers", peer.name, str(self.case), *names, ours, theirs, peer.goal)
+            ours, theirs = (
+                tuple(finish.wall for finish in self.finishes[name])
+                for name in (SERVICE.name, peer.name)
+            )
+            yield Comparison(
+                "peers", peer.name, str(self.case), "ours", "theirs", ours, theirs, peer.goal
+            )
+
+    def processors(self, peers: Sequence[Contestant]) -> Iterator[Comparison]:
+        """By the time of processors, which a busy machine changes less, but where waiting is free."""
+        for peer in peers:
+            ours, theirs = (
+                tuple(finish.processor for finish in self.finishes[name])
+                for name in (SERVICE.name, peer.name)
+            )
+            yield Comparison("", peer.name, str(self.case), "ours", "theirs", ours, theirs)
 
 
 def peers(broker: Broker, turns: int) -> list[Comparison]:
