@@ -84,10 +84,10 @@ class Worker:
 
         So a poll's messages are chunks before the next poll, and memory does not grow with the lag.
         """
-        busy = self._merge.busy or any(task.busy for task in self._tasks.values())
         more = self._advance_all()
         self._merge.advance()
         if not more:
+            busy = self._merge.busy or any(task.busy for task in self._tasks.values())
             wait = BUSY_WAIT if busy or self._again else IDLE_WAIT
             for partition, messages in self._input.poll(wait).items():
                 task = self._tasks.get(partition)

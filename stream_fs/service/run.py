@@ -6,6 +6,7 @@ import logging
 import random
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from importlib.metadata import version
 
@@ -34,6 +35,8 @@ from stream_fs.service.watchdog import Watchdog
 from stream_fs.service.web import WebServer
 
 _LOGGER = logging.getLogger("stream_fs")
+_COMMITTING = 8
+"""Transactions that can be under way at a time; they wait for the broker, and compute little."""
 _LAG_SECONDS = 5.0
 """How often the lag is brought up to date."""
 
@@ -77,13 +80,14 @@ def run(
     with ExitStack() as stack:
         # One thread for the sums: more processes, not more threads, and the same bytes everywhere.
         stack.enter_context(threadpool_limits(1))
+        committing = stack.enter_context(ThreadPoolExecutor(_COMMITTING, "committing"))
         stopping.begin()
         states = configuration.state_topics()
         worker = Worker(
             configuration.stream.topics,
             configuration.stream_settings(),
             KafkaTransport(settings, states.__getitem__),
-            Surroundings(time.monotonic, observe, step),
+            Surroundings(time.monotonic, observe, step, committing.submit),
             jitter=lambda: random.uniform(0.25, 1.0),
             grace=configuration.service.grace_seconds,
         )

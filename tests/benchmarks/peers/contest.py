@@ -111,7 +111,7 @@ class Results:
             )
 
     def processors(self, peers: Sequence[Contestant]) -> Iterator[Comparison]:
-        """By the time of processors, which a busy machine changes less, but where waiting is free."""
+        """By the time of processors: a busy machine changes it less, and waiting is free."""
         for peer in peers:
             ours, theirs = (
                 tuple(finish.processor for finish in self.finishes[name])
