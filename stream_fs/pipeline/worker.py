@@ -1,9 +1,9 @@
 """One process: its membership of the group, and a task for every partition that it holds.
 
-Single-threaded: `turn` gives a step to every task, and to the merge where that is this member's
-duty, and polls when no task has more to do. What goes wrong with a transaction is the task's
-affair, but for being fenced: then the task's memory is worthless, and a new task takes over again,
-after a pause, as long as the partition is ours.
+Single-threaded, but for transactions that are under way: `turn` gives a step to every task, and to
+the merge where that is this member's duty, and polls when no task has more to do. What goes wrong
+with a transaction is the task's affair, but for being fenced: then the task's memory is worthless,
+and a new task takes over again, after a pause, as long as the partition is ours.
 """
 
 from __future__ import annotations

@@ -8,8 +8,9 @@ from __future__ import annotations
 import pytest
 
 from stream_fs.broker import Broker
-from tests.benchmarks.peers.contest import LIGHT, Case, Finish, Results, contest
+from tests.benchmarks.peers.contest import LIGHT, Results, contest
 from tests.benchmarks.peers.contestants import PEERS
+from tests.benchmarks.peers.life import Case, Finish, Seen
 
 PLAIN = [peer for peer in PEERS if peer.framework is None]
 
@@ -19,18 +20,19 @@ def test_the_service_and_the_plain_loop_publish_the_same(broker: Broker) -> None
     results = contest(broker.bootstrap, case, PLAIN, turns=1)
     for finishes in results.finishes.values():
         (finish,) = finishes
-        assert len(finish.orders) == case.chunks
-        assert {name: sorted(order) for name, order in finish.orders[-1].items()} == {
-            "a": list(range(6)),
-            "b": list(range(6)),
-        }
+        assert [seen.sequence for seen in finish.rankings] == list(range(1, 21))
+        for order in finish.rankings[-1].order.values():
+            assert sorted(order) == list(range(6))
         assert finish.wall > 0
     assert len(list(results.comparisons(PLAIN))) == len(PLAIN) == 3
 
 
 def test_another_ranking_ends_the_race() -> None:
     results = Results(Case("small", 2, 10, LIGHT))
-    results.add("one", Finish(1.0, 1.0, [{"a": [0, 1]}]))
-    results.add("same", Finish(1.0, 1.0, [{"a": [0, 1]}]))
-    with pytest.raises(RuntimeError, match="ranking 1 of other is another one"):
-        results.add("other", Finish(1.0, 1.0, [{"a": [1, 0]}]))
+    first = [Seen(1, {"a": [0, 1]}), Seen(2, {"a": [0, 1]})]
+    results.add("one", Finish(1.0, 1.0, first))
+    results.add("another one", Finish(1.0, 1.0, list(first)))
+    with pytest.raises(RuntimeError, match="ranking 2 of third is another one"):
+        results.add("third", Finish(1.0, 1.0, [first[0], Seen(2, {"a": [1, 0]})]))
+    with pytest.raises(RuntimeError, match=r"fourth has published \[1, 1, 2\]"):
+        results.add("fourth", Finish(1.0, 1.0, [first[0], *first]))

@@ -5,55 +5,21 @@ same selector, publishes the same rankings and keeps its state so that a restart
 a process of its own, and a reader of committed records looks at the clock when rankings come: the
 time is that from the tenth ranking to the last, so that starting up does not count, and neither
 does who commits in tens. They take turns, and every ranking of every run is compared.
+
+`restarts` shows that what they keep is enough: killed half way, everybody goes on.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
 import sys
-import time
-import uuid
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic
-
 from stream_fs.broker import Broker
-from stream_fs.kafka import Topics
-from stream_fs.service.configuration import load
-from stream_fs.service.topic_plans import topic_plans
-from tests.benchmarks.capacity import dense
 from tests.benchmarks.measure import Comparison
-from tests.benchmarks.peers.contestants import EVERY, PEERS, SERVICE, STREAM, Contestant
-from tests.benchmarks.peers.job import CHUNK, Job
-from tests.benchmarks.serving import ROOT, SECONDS, processor_seconds
-
-Orders = list[dict[str, list[int]]]
-"""By ranking and view, the features in their order."""
-
-
-@dataclass(frozen=True)
-class Case:
-    """A stream: its records, its chunks, and the selector's parameters."""
-
-    name: str
-    dimension: int
-    """Features of each of two views; four bytes each."""
-    chunks: int
-    """A multiple of ten, as some commit in tens."""
-    selector: Mapping[str, Any]
-
-    def __str__(self) -> str:
-        return f"{8 * self.dimension / 1000:g} kB, {self.name}"
-
+from tests.benchmarks.peers.contestants import PEERS, SERVICE, Contestant
+from tests.benchmarks.peers.life import Case, Finish, Seen, filled_topic, run, run_twice
 
 DEFAULT: Final[dict[str, Any]] = {"clusters": 10}
 LIGHT: Final[dict[str, Any]] = {
@@ -67,21 +33,14 @@ LIGHT: Final[dict[str, Any]] = {
 """The least that the selector can be asked for, so that the work beside it shows: two clusters, one
 iteration, no reassignments, one neighbour, ranking by score alone."""
 
+SMALL: Final = Case("small", 6, 40, LIGHT)
+"""To try it."""
 CASES: Final = (
     Case("default selector", 125, 60, DEFAULT),
     Case("default selector", 1250, 30, DEFAULT),
     Case("light selector", 125, 210, LIGHT),
     Case("light selector", 1250, 110, LIGHT),
 )
-
-
-@dataclass(frozen=True)
-class Finish:
-    """Seconds from the tenth ranking to the last: on the wall, and of processors."""
-
-    wall: float
-    processor: float
-    orders: Orders
 
 
 @dataclass
@@ -94,9 +53,7 @@ class Results:
     def add(self, name: str, finish: Finish) -> None:
         """Note a finish. Raises where its rankings are not those of the first one."""
         first = next(iter(self.finishes.values()), [finish])[0]
-        for number, (found, expected) in enumerate(zip(finish.orders, first.orders, strict=True)):
-            if found != expected:
-                raise RuntimeError(f"{self.case}: ranking {number + 1} of {name} is another one")
+        same(name, finish.rankings, first.rankings)
         self.finishes.setdefault(name, []).append(finish)
 
     def comparisons(self, peers: Sequence[Contestant]) -> Iterator[Comparison]:
@@ -118,6 +75,36 @@ class Results:
                 for name in (SERVICE.name, peer.name)
             )
             yield Comparison("", peer.name, str(self.case), "ours", "theirs", ours, theirs)
+
+
+def same(name: str, found: Sequence[Seen], expected: Sequence[Seen]) -> None:
+    """Raise where these are not the expected rankings, each once and in turn."""
+    numbers, wanted = [seen.sequence for seen in found], [seen.sequence for seen in expected]
+    if numbers != wanted:
+        raise RuntimeError(f"{name} has published {numbers} in place of {wanted}")
+    for one, other in zip(found, expected, strict=True):
+        if one != other:
+            raise RuntimeError(f"ranking {one.sequence} of {name} is another one")
+
+
+def restarts(bootstrap: str, case: Case, contestants: Sequence[Contestant]) -> None:
+    """Kill each half way and start it again. Raises where it does not go on as it has promised.
+
+    Exactly once is every ranking once; at least once is every ranking, some of them again.
+    """
+    with filled_topic(bootstrap, case) as topic:
+        expected = run(bootstrap, case, topic, SERVICE).rankings
+        for contestant in (SERVICE, *contestants):
+            found = run_twice(bootstrap, case, topic, contestant)
+            again = len(found) - len(expected)
+            if not contestant.exactly_once:
+                found = sorted({seen.sequence: seen for seen in found}.values(), key=_number)
+            same(contestant.name, found, expected)
+            print(f"{contestant.name} goes on, {again} rankings again", file=sys.stderr)
+
+
+def _number(seen: Seen) -> int:
+    return seen.sequence
 
 
 def peers(broker: Broker, turns: int) -> list[Comparison]:
@@ -143,104 +130,3 @@ def contest(bootstrap: str, case: Case, contestants: Sequence[Contestant], turns
                     file=sys.stderr,
                 )
     return results
-
-
-@contextmanager
-def filled_topic(bootstrap: str, case: Case) -> Iterator[str]:
-    """A topic with the records of a case."""
-    topic = f"peers-{uuid.uuid4().hex[:8]}"
-    records = list(dense(case.dimension, "msgpack"))
-    with _topics(bootstrap, topic, {topic: {}}):
-        producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 50})
-        for number in range(case.chunks * CHUNK):
-            while True:
-                try:
-                    producer.produce(topic, records[number % len(records)], partition=0)
-                    break
-                except BufferError:
-                    producer.poll(0.1)
-        assert producer.flush(SECONDS) == 0
-        yield topic
-
-
-def run(bootstrap: str, case: Case, topic: str, contestant: Contestant) -> Finish:
-    """One life of a contestant, from an empty state to the last ranking."""
-    name = f"run-{uuid.uuid4().hex[:8]}"
-    with TemporaryDirectory() as kept:
-        folder = Path(kept)
-        job = Job(
-            bootstrap=bootstrap,
-            run=name,
-            topic=topic,
-            rankings=f"{name}.rankings",
-            folder=kept,
-            origin=f"{STREAM}/{topic}/0",
-            dimension=case.dimension,
-            selector=case.selector,
-            exactly_once=contestant.exactly_once,
-            every=contestant.every,
-        )
-        command = contestant.command(job, folder)
-        compacted = {"cleanup.policy": "compact"}
-        made = {job.rankings: compacted, f"{name}.state": compacted}
-        with _topics(bootstrap, name, {} if contestant is SERVICE else made):
-            if contestant is SERVICE:
-                configuration = load(Path(command[-1]), {})
-                topics = Topics(configuration.kafka_settings())
-                topics.create(topic_plans(configuration, topics, partitions=1))
-            return _timed(command, folder / "log", job, case.chunks)
-
-
-@contextmanager
-def _topics(bootstrap: str, mark: str, made: Mapping[str, Mapping[str, str]]) -> Iterator[None]:
-    """Topics with one partition; at the end all are gone that have the mark in their name."""
-    admin = AdminClient({"bootstrap.servers": bootstrap})
-    wanted = [NewTopic(name, num_partitions=1, config=dict(c)) for name, c in made.items()]
-    for created in admin.create_topics(wanted).values() if wanted else ():
-        created.result(SECONDS)
-    try:
-        yield
-    finally:
-        ours = [name for name in admin.list_topics(timeout=SECONDS).topics if mark in name]
-        for deleted in admin.delete_topics(ours).values():
-            deleted.result(SECONDS)
-
-
-def _timed(command: Sequence[str], log: Path, job: Job, chunks: int) -> Finish:
-    one_thread = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-    environment = {**os.environ, **one_thread, "PYTHONPATH": str(ROOT)}
-    reader = Consumer(
-        {
-            "bootstrap.servers": job.bootstrap,
-            "group.id": f"{job.run}-reader",
-            "enable.auto.commit": False,
-            "isolation.level": "read_committed",
-        }
-    )
-    reader.assign([TopicPartition(job.rankings, 0, 0)])
-    with log.open("wb") as to:
-        process = subprocess.Popen(command, env=environment, cwd=log.parent, stderr=to, stdout=to)
-    try:
-        values: list[bytes] = []
-        marks: list[tuple[float, float]] = []
-        deadline = time.monotonic() + SECONDS
-        while len(values) < chunks:
-            for message in reader.consume(chunks, 0.02):
-                if (error := message.error()) is not None:
-                    raise KafkaException(error)
-                values.append(message.value() or b"")
-            if len(marks) < (len(values) >= EVERY) + (len(values) == chunks):
-                marks.append((time.monotonic(), processor_seconds(process.pid)))
-            if process.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError(f"{command}: {log.read_text(encoding='utf-8')[-2000:]}")
-    finally:
-        process.kill()
-        process.wait()
-        reader.close()
-    start, end = marks
-    return Finish(end[0] - start[0], end[1] - start[1], [_order(value) for value in values])
-
-
-def _order(value: bytes) -> dict[str, list[int]]:
-    views = json.loads(value)["views"]
-    return {view["name"]: [feature["index"] for feature in view["features"]] for view in views}
