@@ -12,7 +12,7 @@ from typing import cast
 
 from tests.campaign.account import Account, Part, table
 
-PARTS = ("kills",)
+PARTS = ("kills", "hostile")
 """Modules of this package, in their order."""
 
 
