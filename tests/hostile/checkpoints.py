@@ -183,22 +183,27 @@ def targets(folder: Path) -> Iterator[Target]:
     )
     yield Target(name="manifest", attempt=manifest, seeds=[SNAPSHOT.manifest])
     yield Target(
-        name="manifest, sealed", attempt=body, seeds=[msgpack.packb(BODY)], documents=[BODY]
+        name="manifest, sealed",
+        attempt=body,
+        seeds=[msgpack.packb(BODY)],
+        documents=[BODY],
+        weight=4,
     )
-    yield Target(name="snapshot parts, sealed", attempt=parts, seeds=[JOINED], weight=5)
+    yield Target(name="snapshot parts, sealed", attempt=parts, seeds=[JOINED], weight=1)
     path = folder / "export"
     write_export(path, Export(SNAPSHOT, PROGRESS))
-    yield Target(name="exported model", attempt=files.export, seeds=[path.read_bytes()], weight=5)
+    yield Target(name="exported model", attempt=files.export, seeds=[path.read_bytes()], weight=2)
     path = folder / "journal"
     journal = Journal(path)
     journal.commit([Stored(journal.reserve(), b"in/0/progress", progress)], NOTES)
     journal.commit([Stored(journal.reserve(), b"in/0/0/manifest", None)], NOTES)
     journal.close()
-    yield Target(name="journal", attempt=files.journal, seeds=[path.read_bytes()])
+    yield Target(name="journal", attempt=files.journal, seeds=[path.read_bytes()], weight=2)
     transaction = {"records": [[1, b"key", b"value"], [2, b"key", None]], "end": 3, "notes": NOTES}
     yield Target(
         name="journal, sealed",
         attempt=files.journal_body,
         seeds=[msgpack.packb(transaction)],
         documents=[transaction],
+        weight=2,
     )

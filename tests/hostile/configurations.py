@@ -71,14 +71,14 @@ def targets(folder: Path) -> Iterator[Target]:
         name="configuration file",
         attempt=configured.file,
         seeds=[LEAST.encode(), FULL.encode()],
-        weight=3,
+        weight=1,
     )
     variables = [line.encode() for line in VARIABLES]
     yield Target(
         name="variables and flags",
         attempt=configured.environment,
         seeds=[b"\n".join(variables), *variables, b"chunk.records=5"],
-        weight=3,
+        weight=1,
     )
     names = [b"a\nb\nc\nd\n", b"1\r\n2"]
-    yield Target(name="feature names", attempt=configured.names, seeds=names, weight=3)
+    yield Target(name="feature names", attempt=configured.names, seeds=names, weight=1)

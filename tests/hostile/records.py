@@ -11,7 +11,7 @@ import orjson
 
 from stream_fs.cli.ranking_display import PlainLines
 from stream_fs.pipeline.ports import Outgoing
-from stream_fs.records import Message
+from stream_fs.records import BadRecord, Message
 from stream_fs.replay.outputs import dead_letter_line
 from stream_fs.replay.rewriting import Rewriter
 from stream_fs.wire import (
@@ -72,7 +72,24 @@ class Records:
         )
         self._good = encode_record({"a": [1, 2, 3]}, format=format)
 
+    def together(self, values: Sequence[bytes]) -> None:
+        """A batch of hostile records, one of them also alone."""
+        batch = self._decoder.decode([self._good, *values])
+        told = {bad.position: bad for bad in batch.bad}
+        assert 0 not in told
+        for position, value in enumerate(values, 1):
+            if position in told:
+                self._as_letter(value, told[position])
+            for rewriter in self._rewriters:
+                rewriter(value)
+        to_chunk([batch])
+        alone = self._decoder.decode(values[:1]).bad
+        assert [(bad.reason, bad.detail) for bad in alone] == [
+            (bad.reason, bad.detail) for position, bad in told.items() if position == 1
+        ]
+
     def __call__(self, data: bytes) -> None:
+        """One between good ones: its verdict must not depend on its neighbours."""
         alone = self._decoder.decode([data])
         among = self._decoder.decode([self._good, data, self._good])
         told = [(bad.reason, bad.detail) for bad in alone.bad]
@@ -80,11 +97,15 @@ class Records:
         if len(alone):
             to_chunk([alone, among])
         for bad in alone.bad:
-            message = Message("in", 0, 7, 0, data[:5], data, (("own", data[:9]),))
-            letter = dead_letter(message, bad)
-            assert all((value or b"").decode().isprintable() for _, value in letter.headers[1:])
+            self._as_letter(data, bad)
         for rewriter in self._rewriters:
             rewriter(data)
+
+    @staticmethod
+    def _as_letter(data: bytes, bad: BadRecord) -> None:
+        message = Message("in", 0, 7, 0, data[:5], data, (("own", data[:9]),))
+        letter = dead_letter(message, bad)
+        assert all((value or b"").decode().isprintable() for _, value in letter.headers[1:])
 
 
 def letter_headers(data: bytes) -> None:
@@ -125,20 +146,17 @@ def targets() -> Iterator[Target]:
         seeds = records(format)
         parse = msgpack.unpackb if format == "msgpack" else orjson.loads
         documents = [parse(seed) for seed in seeds]
-        yield Target(
-            name=f"records in {format}",
-            attempt=Records(format),
-            seeds=seeds,
-            documents=documents,
-            write=writers[format],
-        )
-        yield Target(
-            name=f"records of wide views in {format}",
-            attempt=Records(format, WIDE),
-            seeds=seeds,
-            documents=documents,
-            write=writers[format],
-        )
+        for name, views in (("records", VIEWS), ("records of wide views", WIDE)):
+            reader = Records(format, views)
+            yield Target(
+                name=f"{name} in {format}",
+                attempt=reader,
+                together=reader.together,
+                seeds=seeds,
+                documents=documents,
+                write=writers[format],
+                weight=20,
+            )
         good = messages(3)
         rankings = [encode_ranking(message, format) for message in good]
         yield Target(

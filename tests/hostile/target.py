@@ -26,6 +26,8 @@ class Target:
     write: Writer = as_messagepack
     weight: int = 10
     """Its share of all inputs: less where an input takes long, such as files."""
+    together: Callable[[Sequence[bytes]], object] | None = None
+    """Many inputs at once, where that is how the decoder is used; it raises as `attempt` does."""
 
     def input(self, seed: int, number: int) -> bytes:
         """One input, which follows from its number and the seed alone."""

@@ -64,19 +64,41 @@ class Attempts:
     """Tries input after input."""
 
     def __init__(self, target: Target, seed: int) -> None:
-        self._target = target
+        self.target = target
         self._seed = seed
         self._kinds: dict[str, int] = {}
         self.found = Findings()
 
+    def attempt_all(self, numbers: range) -> None:
+        """These inputs, together where the target takes many; one by one where that fails."""
+        first, *rest = numbers
+        self.attempt(first)
+        inputs = [self.target.input(self._seed, number) for number in rest]
+        if inputs and self.target.together is not None:
+            try:
+                self.target.together(inputs)
+            except Exception:  # noqa: BLE001  # which one it was is found below
+                before = len(self.found.faults)
+                for number in rest:
+                    self.attempt(number)
+                if len(self.found.faults) == before:
+                    whole = b"".join(inputs)
+                    self._fault(first, whole, "batch", f"inputs {first} and on, together only")
+                return
+            self.found.taken += len(inputs)
+            self.found.inputs += len(inputs)
+            return
+        for number in rest:
+            self.attempt(number)
+
     def attempt(self, number: int) -> None:
-        data = self._target.input(self._seed, number)
+        data = self.target.input(self._seed, number)
         measured = number % LOOKED_AT == 0
         if measured:
             tracemalloc.start()
         began = time.process_time()
         try:
-            self._target.attempt(data)
+            self.target.attempt(data)
             self.found.taken += 1
         except StreamFsError as error:
             self.found.refused += 1
@@ -99,7 +121,7 @@ class Attempts:
     def _fault(self, number: int, data: bytes, kind: str, what: str) -> None:
         self._kinds[kind] = self._kinds.get(kind, 0) + 1
         if self._kinds[kind] <= MOST_OF_A_KIND:
-            self.found.faults.append(described(self._target.name, number, data, f"{kind}: {what}"))
+            self.found.faults.append(described(self.target.name, number, data, f"{kind}: {what}"))
 
 
 def described(target: str, number: int, data: bytes, what: str) -> str:
@@ -142,9 +164,15 @@ def main() -> int:
         limit_memory(ROOM_BYTES)
         attempts = Attempts(targets[arguments.target], arguments.seed)
         with _noted(arguments.at) as note:
-            for number in range(arguments.first, arguments.first + arguments.inputs):
-                note(number, attempts.found)
-                attempts.attempt(number)
+            end = arguments.first + arguments.inputs
+            if attempts.target.together is None:
+                for number in range(arguments.first, end):
+                    note(number, attempts.found)
+                    attempts.attempt(number)
+            else:
+                for number in range(arguments.first, end, LOOKED_AT):
+                    note(number, attempts.found)
+                    attempts.attempt_all(range(number, min(number + LOOKED_AT, end)))
     print(json.dumps(asdict(attempts.found)))
     return 0
 
