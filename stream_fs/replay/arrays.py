@@ -1,8 +1,8 @@
 """Records from arrays: an `.npz` file with one array, instances × features, for every view.
 
 The arrays are named as the declared views, or `view_0 … view_k` in their order. A row of NaN is a
-missing view. Other arrays in the file, such as labels, are not read. A block of rows is in memory at
-a time; only an array that is written column by column has to be there as a whole.
+missing view. Other arrays in the file, such as labels, are not read. A block of rows is in
+memory at a time; only an array that is written column by column has to be there as a whole.
 """
 
 from __future__ import annotations

@@ -20,8 +20,8 @@ from stream_fs.pipeline.task import Surroundings
 from stream_fs.pipeline.worker import Worker
 from stream_fs.replay.identity import check_same, identity
 from stream_fs.replay.journal import Journal
-from stream_fs.replay.outputs import NoOutput, Output
 from stream_fs.replay.notes import earlier
+from stream_fs.replay.outputs import NoOutput, Output
 from stream_fs.replay.reading import Mark, Reading
 from stream_fs.replay.sources import Source
 from stream_fs.replay.transport import FileTransport

@@ -75,7 +75,7 @@ class Archive:
     """An open archive; everything raises `Damaged`, and `OSError` where there is no file."""
 
     def __init__(self, path: str | PathLike[str]) -> None:
-        self._file = Path(path).open("rb")
+        self._file = Path(path).open("rb")  # noqa: SIM115  # closed in __exit__
         try:
             if self._file.read(6) == b"\x93NUMPY":
                 raise Damaged("it is one array, not an archive with one for each view")

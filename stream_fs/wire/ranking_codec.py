@@ -15,9 +15,9 @@ import msgpack
 import orjson
 
 from stream_fs.errors import InvalidMessage
+from stream_fs.messagepack import unpack
 from stream_fs.records import Headers, Payload
 from stream_fs.wire.declared import Format
-from stream_fs.messagepack import unpack
 from stream_fs.wire.ranking_reading import read_message
 from stream_fs.wire.rankings import Feature, RankingMessage
 from stream_fs.wire.refusal import printable

@@ -168,20 +168,23 @@ def targets(folder: Path) -> Iterator[Target]:
         attempt=decode_progress,
         seeds=[progress],
         documents=[msgpack.unpackb(progress)],
+        weight=40,
     )
     yield Target(
         name="merge progress",
         attempt=decode_merge_progress,
         seeds=[merged],
         documents=[msgpack.unpackb(merged)],
+        weight=40,
     )
     yield Target(
         name="state log",
         attempt=state_log,
         seeds=[progress, SNAPSHOT.manifest],
         documents=[msgpack.unpackb(progress)],
+        weight=40,
     )
-    yield Target(name="manifest", attempt=manifest, seeds=[SNAPSHOT.manifest])
+    yield Target(name="manifest", attempt=manifest, seeds=[SNAPSHOT.manifest], weight=60)
     yield Target(
         name="manifest, sealed",
         attempt=body,

@@ -70,7 +70,10 @@ def targets(folder: Path) -> Iterator[Target]:
     files = Arrays(folder)
     in_json, in_msgpack = records.records("json"), records.records("msgpack")
     yield Target(
-        name="JSON lines", attempt=lines, seeds=[b"\n".join(in_json), b"\r\n".join(in_json)]
+        name="JSON lines",
+        attempt=lines,
+        seeds=[b"\n".join(in_json), b"\r\n".join(in_json)],
+        weight=60,
     )
     yield Target(
         name="MessagePack file",

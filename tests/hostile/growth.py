@@ -5,6 +5,7 @@ By CPU time, so only the campaign looks at it, and only at what takes long enoug
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -83,10 +84,8 @@ def _seconds(target: Target, data: bytes) -> float:
     best = float("inf")
     for _ in range(ROUNDS):
         began = time.process_time()
-        try:
+        with contextlib.suppress(StreamFsError):
             target.attempt(data)
-        except StreamFsError:
-            pass
         best = min(best, time.process_time() - began)
         if best > 1.0:
             break

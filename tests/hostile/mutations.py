@@ -15,18 +15,23 @@ LONGEST: Final = 1 << 18
 """Bytes of a mutated input, at most."""
 MOST_CHANGES: Final = 6
 
-_WHOLES: Final = (0, 1, 0x7F, 0x80, 0xFF, 0x7FFF, 0xFFFF, 2**31 - 1, 2**31, 2**32 - 1, 2**63, 2**64 - 1)  # fmt: skip
+_WHOLES: Final = (
+    0, 1, 0x7F, 0x80, 0xFF, 0x7FFF, 0xFFFF, 2**31 - 1, 2**31, 2**32 - 1, 2**63, 2**64 - 1,
+)  # fmt: skip
 _FLOATS: Final = (float("nan"), float("inf"), float("-inf"), 5e-324, -0.0, -1.0, 1e308, 1e39, 1e51)
 _TOKENS: Final = (
-    b"\x00", b"\xff\xff\xff\xff", b"\xff\xfe", b"\xed\xa0\x80", b"\xc0\x80", b"\n", b"\r\n", b"\x7f",
+    b"\x00", b"\xff\xff\xff\xff", b"\xff\xfe", b"\xed\xa0\x80", b"\xc0\x80", b"\n", b"\r\n",
+    b"\x7f",
     # MessagePack: containers, texts, bytes and extensions that announce far more than there is.
     b"\xdd\xff\xff\xff\xff", b"\xdd\x00\x10\x00\x00", b"\xdc\xff\xff", b"\xdf\xff\xff\xff\xff",
     b"\xde\xff\xff", b"\xdb\xff\xff\xff\xff", b"\xc6\xff\xff\xff\xff", b"\xc9\xff\xff\xff\xff\x01",
     b"\xd6\xff\x00\x00\x00\x00", b"\xc1", b"\xc0", b"\xc2", b"\xc3", b"\x90", b"\x80", b"\xa0",
     b"\xcb\x7f\xf8\x00\x00\x00\x00\x00\x00", b"\xcf" + b"\xff" * 8, b"\xd3\x80" + b"\x00" * 7,
     # JSON and TOML.
-    b"NaN", b"Infinity", b"-Infinity", b"1e400", b"-1e400", b"5e-324", b"-0", b"1e", b"null", b"true",
-    b"18446744073709551616", b"-9223372036854775809", b"\\ud800", b"\\u0000", b'"', b"{", b"}", b"[",
+    b"NaN", b"Infinity", b"-Infinity", b"1e400", b"-1e400", b"5e-324", b"-0", b"1e", b"null",
+    b"true",
+    b"18446744073709551616", b"-9223372036854775809", b"\\ud800", b"\\u0000", b'"', b"{", b"}",
+    b"[",
     b"]", b",", b":", b"{}", b"[]", b'{"v":1,', b'"v":1,', b'"views":{},', b"=", b"[[a]]", b"'''",
     b'"""', b"1979-05-27T07:32:00Z", b"inf", b"nan", b"0x", b"a.b.c=1\n", b"\xef\xbb\xbf",
 )  # fmt: skip
@@ -112,7 +117,8 @@ def _noise(chance: Random, data: bytearray, _: Sequence[bytes]) -> None:
 def _deep(chance: Random, data: bytearray, _: Sequence[bytes]) -> None:
     """Containers in containers in place of something."""
     opening, closing = chance.choice(
-        ((b"\x91", b""), (b"\x81\xa1a", b""), (b"[", b"]"), (b'{"a":', b"}"), (b"\xdc\x10\x00", b""),
+        ((b"\x91", b""), (b"\x81\xa1a", b""), (b"[", b"]"), (b'{"a":', b"}"),
+         (b"\xdc\x10\x00", b""),
          (b"\xdd\x00\x01\x00\x00", b""), (b"a.", b""), (b"[[", b"]]"))
     )  # fmt: skip
     levels = chance.choice((40, 500, 1023, 1100, 5000))

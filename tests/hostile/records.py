@@ -155,7 +155,7 @@ def targets() -> Iterator[Target]:
                 seeds=seeds,
                 documents=documents,
                 write=writers[format],
-                weight=20,
+                weight=10,
             )
         good = messages(3)
         rankings = [encode_ranking(message, format) for message in good]
@@ -164,6 +164,7 @@ def targets() -> Iterator[Target]:
             attempt=Rankings(format, good),
             seeds=rankings,
             documents=[parse(ranking) for ranking in rankings],
+            weight=16,
             write=writers[format],
         )
     yield Target(name="headers", attempt=letter_headers, seeds=[b"own-name", b"application/json"])

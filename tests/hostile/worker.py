@@ -185,7 +185,7 @@ class _noted:
 
     def __enter__(self) -> Callable[[int, Findings], None]:
         if self._path is None:
-            return lambda number, found: None
+            return lambda *_: None
         self._file = self._path.open("r+b")
         self._file.truncate(16)
         memory = mmap.mmap(self._file.fileno(), 16)

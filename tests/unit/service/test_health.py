@@ -182,12 +182,15 @@ def test_for_one_connection_too_many_the_oldest_is_let_go(service: Service) -> N
     """Clients that say nothing hold every place, and there is a place for one that asks."""
     there = pages(service.registry, service.alive, service.ready)
     patience: Any = {"most_seconds": 10 * PATIENCE_SECONDS, "most_connections": 2}
-    with WebServer("127.0.0.1", 0, there, **patience) as server:
-        with connected(server) as first, connected(server) as second:
-            assert ask(server, "/healthz")[0] == HTTPStatus.OK
-            assert everything(first) == b""
-            second.sendall(b"GET /healthz HTTP/1.1\r\n\r\n")
-            assert b" 200 " in everything(second)
+    with (
+        WebServer("127.0.0.1", 0, there, **patience) as server,
+        connected(server) as first,
+        connected(server) as second,
+    ):
+        assert ask(server, "/healthz")[0] == HTTPStatus.OK
+        assert everything(first) == b""
+        second.sendall(b"GET /healthz HTTP/1.1\r\n\r\n")
+        assert b" 200 " in everything(second)
 
 
 def test_a_client_that_does_not_take_its_answer_is_let_go(service: Service) -> None:
@@ -195,13 +198,16 @@ def test_a_client_that_does_not_take_its_answer_is_let_go(service: Service) -> N
     large = Answer(HTTPStatus.OK, TEXT, bytes(64 << 20))
     there = {**pages(service.registry, service.alive, service.ready), "/large": lambda: large}
     patience: Any = {"most_seconds": 10 * PATIENCE_SECONDS, "most_connections": 2}
-    with WebServer("127.0.0.1", 0, there, **patience) as server:
-        with connected(server) as first, connected(server) as second:
-            for greedy in (first, second):
-                greedy.sendall(b"GET /large HTTP/1.1\r\n\r\n")
-                assert greedy.recv(1)
-            for _ in range(5):
-                assert ask(server, "/healthz")[0] == HTTPStatus.OK
+    with (
+        WebServer("127.0.0.1", 0, there, **patience) as server,
+        connected(server) as first,
+        connected(server) as second,
+    ):
+        for greedy in (first, second):
+            greedy.sendall(b"GET /large HTTP/1.1\r\n\r\n")
+            assert greedy.recv(1)
+        for _ in range(5):
+            assert ask(server, "/healthz")[0] == HTTPStatus.OK
 
 
 def test_a_body_is_not_asked_for(server: WebServer) -> None:
