@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 from argparse import Namespace
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -28,7 +28,6 @@ from tests.recovery.comparison import compare, letter_name, ranking_name
 from tests.recovery.subscriber import Received
 
 TOLD: Final = (
-    "PoisonFlood",
     "The producer seems to be broken",
     "`stream-fs checkpoint reset --to-offset`",
     "dead_letters.policy = 'skip'",
@@ -118,7 +117,7 @@ def _account(stream: Stream, flood: Flood, code: int, problems: list[str]) -> Ac
 
 @contextmanager
 def _served(stream: Stream, changes: Changes) -> Iterator[Service]:
-    service = Service(stream.written(changes))
+    service = Service(stream.file(changes))
     try:
         yield service
     finally:
@@ -135,7 +134,7 @@ def _move(stream: Stream, changes: Changes, offset: int) -> None:
     topic, number = stream.only
     command = [sys.executable, "-m", "stream_fs.cli", "checkpoint", "reset"]
     place = ["--topic", topic, "--partition", str(number), "--to-offset", str(offset)]
-    file = ["--config", str(stream.written(changes))]
+    file = ["--config", str(stream.file(changes))]
     subprocess.run(
         [*command, *place, "--keep-model", "--yes", *file],
         cwd=ROOT,
@@ -152,16 +151,20 @@ def run(options: Namespace) -> Iterator[Account]:
         running_broker() as broker,
     ):
         for number, flood in enumerate(floods(options)):
-            yield on(broker.bootstrap, Path(folder) / str(number), lambda one=flood: one)
+            yield on(broker.bootstrap, Path(folder) / str(number), flood)
 
 
-def on(bootstrap: str, folder: Path, flood: Callable[[], Flood]) -> Account:
+def on(bootstrap: str, folder: Path, flood: Flood) -> Account:
     """One flood, with topics of its own."""
     folder.mkdir()
     topics = Topics(bootstrap)
+    stream = Stream(topics, folder)
     try:
-        return suffer(Stream(topics, folder, {"service.port": 0}), flood())
+        return suffer(stream, flood)
+    except (AssertionError, TimeoutError, subprocess.SubprocessError) as error:
+        return Account(flood.name, flood.bad, shown="it came to nothing", problems=(str(error),))
     finally:
+        stream.remove()
         topics.remove()
 
 

@@ -10,7 +10,6 @@ from typing import Any, Final
 from tests.hostile.mutations import mutated
 from tests.hostile.structure import Writer, as_messagepack, twisted
 
-
 TWISTED: Final = 0.25
 """Share of inputs that come from documents; these take longer to make."""
 
