@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any, Final
 
@@ -29,6 +29,7 @@ def read_message(plain: Mapping[str, Any]) -> RankingMessage:
         raise InvalidMessage(f"`{absent[0]}` is not there")
     offsets, selection, fit = plain["offsets"], plain["selection"], plain["fit"]
     merged = plain["topic"] is None
+    views = tuple(_view(one) for one in _maps(plain, "views"))
     return RankingMessage(
         stream=_text(plain, "stream"),
         topic=None if merged else _text(plain, "topic"),
@@ -40,8 +41,8 @@ def read_message(plain: Mapping[str, Any]) -> RankingMessage:
         offsets=None if offsets is None else _offsets(_map(plain, "offsets")),
         as_of=_whole(plain, "as_of", least=-_LARGEST),
         records=_records(_map(plain, "records")),
-        views=tuple(_view(one) for one in _maps(plain, "views")),
-        selection=None if selection is None else _selection(_map(plain, "selection")),
+        views=views,
+        selection=None if selection is None else _selection(_map(plain, "selection"), views),
         fit=None if fit is None else _fit(_map(plain, "fit")),
         sources=tuple(
             Source(_text(one, "topic"), _whole(one, "partition"), _whole(one, "sequence"))
@@ -76,7 +77,9 @@ def _view(plain: Mapping[str, Any]) -> RankedView:
     return RankedView(_text(plain, "name"), _number(plain, "weight"), features)
 
 
-def _selection(plain: Mapping[str, Any]) -> dict[str, Change]:
+def _selection(plain: Mapping[str, Any], views: Sequence[RankedView]) -> dict[str, Change]:
+    if any(view.name not in plain for view in views):
+        raise InvalidMessage("`selection` lacks a view")
     changes = {name: _map(plain, name) for name in plain}
     return {
         name: Change(_wholes(one, "entered"), _wholes(one, "left"), _number(one, "overlap"))
