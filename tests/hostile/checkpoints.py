@@ -30,6 +30,7 @@ from stream_fs.checkpoint import (
     progress_key,
 )
 from stream_fs.checkpoint.files import Export, read_export, write_export
+from stream_fs.checkpoint.plain import Plain
 from stream_fs.pipeline.outcome import model_of
 from stream_fs.pipeline.ports import Partition, Stored
 from stream_fs.pipeline.restore import last_progress, newest_usable
@@ -46,7 +47,12 @@ T = TypeVar("T")
 PLACE = Partition("in", 0)
 PARAMS = declared(sketch=4)
 STATE = trained(PARAMS)
-EXTRA = {"chosen": {"dense": [1, 2]}, "cut": [20, 60, None], "as_of": 7, "letters": 0}
+EXTRA: dict[str, Plain] = {
+    "chosen": {"dense": [1, 2]},
+    "cut": [20, 60, None],
+    "as_of": 7,
+    "letters": 0,
+}
 SNAPSHOT = encode(STATE, 140, EXTRA, part_bytes=6_000)
 BODY = msgpack.unpackb(msgpack.unpackb(SNAPSHOT.manifest)["body"])
 JOINED = b"".join(SNAPSHOT.parts)
@@ -64,7 +70,11 @@ MERGED = MergeProgress(
     chosen={"dense": (0, 3, 11), "counts": (2,)},
     fingerprint=PARAMS.fingerprint,
 )
-NOTES = {"run": {"stream.name": "'a'"}, "outputs": {"rankings": 12}, "input": [3, 100, 12345]}
+NOTES: dict[str, Plain] = {
+    "run": {"stream.name": "'a'"},
+    "outputs": {"rankings": 12},
+    "input": [3, 100, 12345],
+}
 
 
 class Log:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import msgpack
 import numpy as np
@@ -46,7 +47,7 @@ LIMITS = Limits(record_bytes=1 << 17)
 
 def records(format: Format) -> list[bytes]:
     ones, rising = [1.0, 0.5, 2.0, 0.25], np.arange(4)
-    given = [
+    given: list[dict[str, Any]] = [
         {"a": ones[:3], "b": ones, "c": ones[:2]},
         {"a": ones[:3], "b": None},
         {"c": ones[:2], "a": ones[:3]},

@@ -80,7 +80,7 @@ def test_a_long_list_is_still_read() -> None:
     numbers = [0xDC] * 50_000 + [0.5] * 50_000
     batch = decoder.decode([msgpack.packb({"v": 1, "views": {"wide": numbers}})])
     assert not batch.bad
-    assert batch.views["wide"].rows.tolist() == [numbers]
+    assert batch.views["wide"].dense().tolist() == [numbers]
 
 
 RANKING = orjson.loads(encode_ranking(messages(3)[1]))

@@ -136,8 +136,7 @@ def _kind(error: BaseException) -> str:
     ours = [
         frame for frame in frames if "stream_fs" in frame.filename and "tests" not in frame.filename
     ]
-    last = (ours or list(frames) or [None])[-1]
-    place = "" if last is None else f" at {Path(last.filename).name}:{last.lineno}"
+    place = "".join(f" at {Path(one.filename).name}:{one.lineno}" for one in (ours or frames)[-1:])
     return f"{type(error).__name__}{place}"
 
 
