@@ -19,7 +19,7 @@ PEERS := tests/benchmarks/peers
 KEEP ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check test campaign bench-selector bench-capacity bench-peers quality \
+.PHONY: help setup demo check test audit campaign bench-selector bench-capacity bench-peers quality \
 	evaluate format lock clean
 
 help: ## list the targets
@@ -49,6 +49,9 @@ check: setup ## formatting, lint, types and layers
 test: check ## check, then the whole test suite
 	bash .ci/broker
 	$(RUN) pytest -n $(WORKERS) $(ARGS)
+
+audit: setup ## known vulnerabilities of everything that constraints.txt pins
+	$(RUN) tests.campaign.audit
 
 campaign: setup ## attack the service on real brokers, and compare what it publishes byte by byte
 	$(RUN) tests.campaign $(ARGS)

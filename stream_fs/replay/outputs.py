@@ -121,12 +121,17 @@ def dead_letter_line(record: Outgoing) -> bytes:
     """A dead letter in JSON, one a line: key and value as Base64, headers as text."""
     return orjson.dumps(
         {
-            "headers": {name: value and value.decode() for name, value in record.headers},
+            "headers": {name: _text(value) for name, value in record.headers},
             "key": _base64(record.key),
             "value": _base64(record.value),
         },
         option=orjson.OPT_APPEND_NEWLINE,
     )
+
+
+def _text(value: bytes | None) -> str | None:
+    """Ours are UTF-8; what others have put into theirs is shown as far as it can be."""
+    return None if value is None else value.decode(errors="backslashreplace")
 
 
 def _base64(data: bytes | None) -> str | None:

@@ -88,7 +88,7 @@ def run(
             configuration.stream_settings(),
             KafkaTransport(settings, states.__getitem__),
             Surroundings(time.monotonic, observe, step, committing.submit),
-            jitter=lambda: random.uniform(0.25, 1.0),
+            jitter=lambda: random.uniform(0.25, 1.0),  # noqa: S311  # it spreads retries
             grace=configuration.service.grace_seconds,
         )
         metrics.ready_when(lambda: _ready(worker)[0])
