@@ -1,0 +1,79 @@
+"""The report: what was measured, where, and whether the goals are met."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import Any
+
+from tests.benchmarks.machine import clients, machine
+from tests.benchmarks.measure import Comparison
+from tests.benchmarks.service.plan import Plan
+from tests.benchmarks.service.sections import Section
+from tests.benchmarks.table import aligned, median, verdict
+
+NOTES = (
+    "seconds and rates are by the clock, medians of the turns; contestants take turns, and ratios "
+    "are taken within a turn",
+    "ratio: median over the turns, with the interval that holds the true median with a confidence "
+    "of 95 % (the whole range below six turns), and the quartiles",
+)
+
+
+class Report:
+    """Collects the figures of sections."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._machine = {**machine(), **clients()}
+        self._found: list[tuple[Section, list[Comparison]]] = []
+
+    def add(self, section: Section, figures: Iterable[Comparison]) -> None:
+        self._found.append((section, list(figures)))
+
+    def markdown(self) -> str:
+        lines = ["# The service, measured", ""]
+        lines += [f"- {name}: {value}" for name, value in self._machine.items()]
+        lines += [f"- {self._plan.turns} turns", *(f"- {note}" for note in NOTES)]
+        for section, figures in self._found:
+            lines += ["", f"## {section.heading}", "", *comparisons(figures)]
+        return "\n".join(lines) + "\n"
+
+    def json(self) -> str:
+        figures = [plain(figure) for _, found in self._found for figure in found]
+        told = {"machine": self._machine, "turns": self._plan.turns, "comparisons": figures}
+        return json.dumps(told, indent=1, ensure_ascii=False) + "\n"
+
+
+def comparisons(figures: Iterable[Comparison]) -> list[str]:
+    titles = ["what", "shape", "numerator", "denominator", "ratio", "95 %", "quartiles", "goal", ""]
+    return aligned(titles, [row(figure) for figure in figures])
+
+
+def row(figure: Comparison) -> list[str]:
+    lower, middle, upper = figure.quartiles
+    return [
+        figure.label,
+        figure.shape,
+        f"{figure.over_name} {amount(figure, figure.over)}",
+        f"{figure.under_name} {amount(figure, figure.under)}",
+        f"{middle:.3g}",
+        "{:.3g} … {:.3g}".format(*figure.interval),
+        f"{lower:.3g} … {upper:.3g}",
+        *verdict(figure.goal, middle),
+    ]
+
+
+def amount(figure: Comparison, seconds: Iterable[float]) -> str:
+    taken = median(tuple(seconds))
+    return f"{figure.records / taken:,.0f}/s" if figure.records else f"{taken:.3f} s"
+
+
+def plain(figure: Comparison) -> dict[str, Any]:
+    lower, middle, upper = figure.quartiles
+    return {
+        **asdict(figure),
+        "ratio": {"median": middle, "lower": lower, "upper": upper, "interval": figure.interval},
+        "met": None if figure.goal is None else figure.goal.met(middle),
+    }
