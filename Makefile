@@ -11,14 +11,14 @@ DATA ?= ../shared/data
 OUTPUT ?= build/evaluation
 # Chunks of the long run of `make campaign`.
 CHUNKS ?= 2000
-# More arguments for what test, bench-selector, bench-capacity, quality, evaluate or campaign runs.
+# More arguments for what test, bench, bench-selector, bench-capacity, quality, evaluate or campaign runs.
 ARGS ?=
 # With any value, `make demo` keeps running at the end.
 KEEP ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check test campaign bench-selector bench-capacity quality evaluate format \
-	lock clean
+.PHONY: help setup demo check test campaign bench bench-selector bench-capacity quality evaluate \
+	format lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-16s%s\n", $$1, $$2 }' Makefile
@@ -51,6 +51,10 @@ test: check ## check, then the whole test suite
 campaign: setup ## attack the service on real brokers, and compare what it publishes byte by byte
 	$(RUN) tests.campaign $(ARGS)
 	$(RUN) tests.recovery.endurance --chunks $(CHUNKS)
+
+bench: setup ## the whole service on a real broker, against floors and goals; --quick, --sections
+	@bash .ci/broker
+	$(RUN) tests.benchmarks.service $(ARGS)
 
 bench-selector: setup ## time and memory of the selector
 	$(RUN) tests.benchmarks.selector $(ARGS)

@@ -43,12 +43,15 @@ class Delivery(Messages):
         )
 
     def values(self) -> list[bytes | None]:
+        """The value of every message."""
         return [message.value() for message in self._received]
 
     def offsets(self) -> Sequence[int]:
+        """The offset of every message."""
         return self._offsets
 
     def timestamps(self) -> list[int]:
+        """The timestamp of every message."""
         return [message.timestamp()[1] for message in self._received]
 
 

@@ -31,16 +31,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.turns:
         plan = replace(plan, turns=options.turns)
     chosen = [section for section in SECTIONS if section.name in options.sections]
-    report = measure(chosen, plan)
     options.output.mkdir(parents=True, exist_ok=True)
-    (options.output / "service.md").write_text(report.markdown(), encoding="utf-8")
-    (options.output / "service.json").write_text(report.json(), encoding="utf-8")
+    report = measure(chosen, plan, options.output)
     print(report.markdown(), end="")
     return 0
 
 
-def measure(sections: Sequence[Section], plan: Plan) -> Report:
-    """Everything on one broker; who waits is told on standard error what is being measured."""
+def measure(sections: Sequence[Section], plan: Plan, output: Path) -> Report:
+    """Everything on one broker; who waits is told on standard error what is being measured.
+
+    What there is is written after every section.
+    """
     report = Report(plan)
     keep_freed_memory()  # as the service does; the peers have it, too
     with (
@@ -53,6 +54,8 @@ def measure(sections: Sequence[Section], plan: Plan) -> Report:
             print(section.heading, end=" … ", file=sys.stderr, flush=True)
             begin = time.perf_counter()
             report.add(section, section.run(stage, plan))
+            (output / "service.md").write_text(report.markdown(), encoding="utf-8")
+            (output / "service.json").write_text(report.json(), encoding="utf-8")
             print(f"{time.perf_counter() - begin:.0f} s", file=sys.stderr, flush=True)
     return report
 

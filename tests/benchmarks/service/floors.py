@@ -13,7 +13,7 @@ from stream_fs.records import Message
 from stream_fs.selector import Chunk, initial_state, rank, update
 from stream_fs.wire import RecordDecoder
 from stream_fs.wire.rankings import top_counts
-from tests.benchmarks.measure import Comparison, Goal, Seconds, take_timed_turns
+from tests.benchmarks.measure import Comparison, Goal, Seconds
 from tests.benchmarks.service.life import COMMITTED, Life
 from tests.benchmarks.service.plan import Plan
 from tests.benchmarks.service.reading import CHUNK, fastest, ingest, raw
@@ -28,13 +28,12 @@ def reading(stage: Stage, plan: Plan) -> Iterator[Comparison]:
     """Ingest against a bare decode, and against the client alone; who is faster has more."""
     for size, count in plan.ingest:
         with stage.source(Mix.of_bytes(size), count) as source:
-            taken = take_timed_turns(
+            taken = plan.turns_of(
                 {
                     "raw consume": partial(raw, stage, source),
                     "fastest loop": partial(fastest, stage, source),
                     "ingest": partial(ingest, stage, source),
                 },
-                plan.turns,
             )
         shape = f"{source.record_bytes / 1000:.1f} kB, {source.mix}"
         for name, goal in (("fastest loop", INGEST), ("raw consume", None)):
@@ -54,17 +53,17 @@ def reading(stage: Stage, plan: Plan) -> Iterator[Comparison]:
 def whole(stage: Stage, plan: Plan) -> Iterator[Comparison]:
     """The service, a process with everything on, against ingest and then the selector alone."""
     for size, _ in plan.ingest:
-        with stage.source(Mix.of_bytes(size), (1 + plan.chunks) * CHUNK) as source:
-            with stage.stream(source) as stream:
-                chunks = cut(stream)
-                taken = take_timed_turns(
-                    {
-                        "ingest": partial(ingest, stage, source),
-                        "selector": partial(selector, stream, chunks),
-                        "service": partial(service, stage, source),
-                    },
-                    plan.turns,
-                )
+        with (
+            stage.source(Mix.of_bytes(size), (1 + plan.chunks) * CHUNK) as source,
+            stage.stream(source) as stream,
+        ):
+            taken = plan.turns_of(
+                {
+                    "ingest": partial(ingest, stage, source),
+                    "selector": partial(selector, stream, cut(stream)),
+                    "service": partial(service, stage, source),
+                }
+            )
         # All of the source is read, but the selector and the service are timed from chunk 2 on.
         share = plan.chunks / (1 + plan.chunks)
         floor: Seconds = tuple(
@@ -97,7 +96,7 @@ def whole(stage: Stage, plan: Plan) -> Iterator[Comparison]:
 
 
 def selector(stream: Stream, chunks: list[Chunk]) -> float:
-    """Seconds of updates and rankings alone, behind the first chunk; the states are the service's."""
+    """Seconds of updates and rankings alone, behind the first chunk; as in the service."""
     settings = stream.configuration.stream_settings()
     top = top_counts(settings.params, settings.output_top)
     origin = settings.origin(Partition(stream.source.topic, 0))
@@ -121,7 +120,7 @@ def cut(stream: Stream) -> list[Chunk]:
     settings = stream.configuration.stream_settings()
     decoder = RecordDecoder(settings.views)
     chunker = Chunker(decoder, DeadLetterSettings(), 0)
-    records = stream.source.mix.records()
+    records = stream.source.mix.records(stream.source.count)
     values = [records[number % len(records)] for number in range(stream.source.count)]
     chunker.add(
         [

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -30,6 +31,8 @@ class Life:
         self._read = 0
         self.events: list[dict[str, Any]] = []
         """What the log has told so far; `at` of each is in seconds since 1970."""
+        self.spent: list[tuple[float, float]] = []
+        """Moments, and the processor seconds of all threads up to them."""
         self.began = time.time()
         with self._log.open("wb") as log:
             self.process = subprocess.Popen(
@@ -53,8 +56,15 @@ class Life:
         """When this was told, each time."""
         return [float(found["at"]) for found in self.events if found["event"] == event]
 
+    def commits(self) -> list[tuple[float, int]]:
+        """When chunks were committed, and of which partition."""
+        return [(e["at"], e["partition"]) for e in self.events if e["event"] == COMMITTED]
+
     def look(self) -> None:
-        """Read on in the log."""
+        """Read on in the log; raises `RuntimeError` where the process has ended."""
+        if self.process.poll() is not None:
+            raise RuntimeError(self._log.read_text(encoding="utf-8")[-2000:])
+        self.spent.append((time.time(), self._processor_seconds()))
         with self._log.open("rb") as log:
             log.seek(self._read)
             new = log.read()
@@ -66,19 +76,14 @@ class Life:
 
     def follow(self, event: str, count: int) -> list[float]:
         """Wait until this was told so many times; when."""
-        deadline = time.monotonic() + PATIENCE
-        while True:
-            self.look()
-            if len(found := self.told(event)) >= count:
-                return found
-            if self.process.poll() is not None or time.monotonic() > deadline:
-                text = self._log.read_text(encoding="utf-8")[-2000:]
-                raise RuntimeError(f"{len(found)} of {count} times {event!r}: {text}")
-            time.sleep(_LOOK_SECONDS)
+        await_all([self], event, count)
+        return self.told(event)
 
-    @property
-    def processor_seconds(self) -> float:
-        """Spent by all its threads."""
+    def spent_at(self, moment: float) -> float:
+        """Processor seconds up to a moment."""
+        return next((seconds for at, seconds in self.spent if at >= moment), self.spent[-1][1])
+
+    def _processor_seconds(self) -> float:
         fields = Path(f"/proc/{self.process.pid}/stat").read_text(encoding="utf-8")
         user, system = fields.rpartition(")")[2].split()[11:13]
         return (int(user) + int(system)) / _TICK
@@ -99,3 +104,17 @@ class Life:
         """Take it away at once."""
         self.process.kill()
         self.process.wait()
+
+
+def await_all(lives: Sequence[Life], event: str, count: int) -> None:
+    """Wait until the lives have told this so many times, all together."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        for life in lives:
+            life.look()
+        found = sum(len(life.told(event)) for life in lives)
+        if found >= count:
+            return
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"{found} of {count} times {event!r}")
+        time.sleep(_LOOK_SECONDS)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+
+from tests.benchmarks.measure import Seconds, take_timed_turns
 
 
 @dataclass(frozen=True)
@@ -22,6 +25,14 @@ class Plan:
     """Values of each size that is varied, at most."""
     growth_chunks: int
     growth_scale: float = 1.0
+    growth_sweeps: tuple[str, ...] = ()
+    """Beginnings of the names of the sizes that are varied; none is all."""
+    warm_up: bool = True
+    """Whether there is a turn that does not count."""
+
+    def turns_of(self, runs: Mapping[str, Callable[[], float]]) -> dict[str, Seconds]:
+        """The seconds of these runs, turn by turn."""
+        return take_timed_turns(runs, self.turns, warm_up=self.warm_up)
 
 
 FULL = Plan(
@@ -54,4 +65,6 @@ TINY = Plan(
     growth_length=2,
     growth_chunks=2,
     growth_scale=0.05,
+    growth_sweeps=("density", "tasks"),
+    warm_up=False,
 )

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from stream_fs.pipeline.ports import Transport
-from tests.benchmarks.measure import Comparison, Goal, take_timed_turns
+from tests.benchmarks.measure import Comparison, Goal
 from tests.benchmarks.service.plan import Plan
 from tests.benchmarks.service.reading import CHUNK
 from tests.benchmarks.service.records import Mix
@@ -25,12 +25,11 @@ def publishing(stage: Stage, plan: Plan) -> Iterator[Comparison]:
     for features in plan.features:
         mix = Mix(features // 2, views=2)
         with stage.source(mix, (1 + plan.chunks) * CHUNK) as source:
-            taken = take_timed_turns(
+            taken = plan.turns_of(
                 {
                     "transactions": partial(_worked, stage, source, transactional),
                     "plain": partial(_worked, stage, source, PlainTransport),
                 },
-                plan.turns,
             )
         yield Comparison(
             "publishing",

@@ -152,4 +152,3 @@ def _bare(stage: Stage, source: Source, take: Callable[[Sequence[Message]], None
     with closing(consumer):
         consumer.assign([TopicPartition(source.topic, 0, 0)])
         return timed(poll, source.count)
-

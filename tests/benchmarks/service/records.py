@@ -13,7 +13,7 @@ from stream_fs.wire import DeclaredView, Sparse, encode_record
 from tests.benchmarks.workload import Shape, cluster_means, presence, view_rows
 
 DIFFERENT = 1000
-"""Records that differ; they are sent in turn."""
+"""Records that differ, at most."""
 _OVERHEAD = 40
 """Bytes of a record beside its values, about."""
 
@@ -53,12 +53,13 @@ class Mix:
         """The views as a decoder knows them."""
         return [DeclaredView(**table) for table in self.tables]
 
-    def records(self) -> list[bytes]:
-        return list(self._records())
+    def records(self, count: int) -> list[bytes]:
+        """As many, or so many of them that they can be sent again and again, in turn."""
+        return list(self._records(min(count, DIFFERENT)))
 
-    def _records(self) -> Iterator[bytes]:
+    def _records(self, count: int) -> Iterator[bytes]:
         rng = np.random.default_rng(5)
-        shape = Shape(self.dimension, DIFFERENT, 10, self.views, self.missing, self.density)
+        shape = Shape(self.dimension, count, 10, self.views, self.missing, self.density)
         labels = rng.integers(shape.clusters, size=shape.rows)
         views = [
             view_rows(shape, cluster_means(shape, rng)[labels], rng) for _ in range(self.views)

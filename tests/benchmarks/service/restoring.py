@@ -16,7 +16,7 @@ from stream_fs.pipeline.outcome import Model, progress_record, snapshot_records
 from stream_fs.pipeline.ports import Partition
 from stream_fs.pipeline.restore import last_progress, newest_usable
 from stream_fs.selector import State, initial_state, read_chunk, update
-from tests.benchmarks.measure import Comparison, Goal, take_timed_turns
+from tests.benchmarks.measure import Comparison, Goal
 from tests.benchmarks.service.plan import Plan
 from tests.benchmarks.service.records import Mix
 from tests.benchmarks.service.stage import PATIENCE, Stage, Stream
@@ -30,12 +30,12 @@ T = TypeVar("T")
 
 def restoring(stage: Stage, plan: Plan) -> Iterator[Comparison]:
     """From a new client to the model, against from a new client to the last byte."""
+    top = {"output": {"top": 10}}  # all would not fit into a message
     mix = Mix(plan.snapshot_bytes // _BYTES_PER_FEATURE, views=1)
-    with stage.source(mix, 1) as source, stage.stream(source) as stream:
+    with stage.source(mix, 1) as source, stage.stream(source, top) as stream:
         size, count = _save(stream)
-        taken = take_timed_turns(
+        taken = plan.turns_of(
             {"restore": partial(_restored, stream), "raw": partial(_raw, stream, count)},
-            plan.turns,
         )
     yield Comparison(
         "restoring",

@@ -64,7 +64,7 @@ class Stage:
         topics = Topics(self.bootstrap)
         topic = topics.create("bench", partitions=partitions)
         try:
-            records = mix.records()
+            records = mix.records(count)
             fill(self.bootstrap, topic, records, count, partitions)
             size = sum(map(len, records)) / len(records)
             yield Source(topic, mix, count, partitions, size)
@@ -110,9 +110,7 @@ def _lines(table: dict[str, Any]) -> str:
     )
 
 
-def fill(
-    bootstrap: str, topic: str, records: Sequence[bytes], count: int, partitions: int
-) -> None:
+def fill(bootstrap: str, topic: str, records: Sequence[bytes], count: int, partitions: int) -> None:
     """Send the records in turn, `count` to each partition."""
     producer = Producer(
         {"bootstrap.servers": bootstrap, "linger.ms": 50, "queue.buffering.max.kbytes": 65_536}

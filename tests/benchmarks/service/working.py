@@ -58,6 +58,7 @@ class PlainTransport(KafkaTransport):
         self._plain = {
             "bootstrap.servers": settings.bootstrap,
             "linger.ms": 0,
+            "log_level": 3,  # its topics go before it does
             "message.max.bytes": settings.producer("any")["message.max.bytes"],
         }
 
