@@ -21,7 +21,7 @@ from stream_fs.pipeline.worker import Worker
 from stream_fs.service import health
 from stream_fs.service.configuration import Configuration
 from stream_fs.service.exit_codes import ExitCode
-from stream_fs.service.heap import keep_freed_memory
+from stream_fs.service.heap import keep_freed_memory, spare_what_stays
 from stream_fs.service.logging import set_up
 from stream_fs.service.measuring import MetricsObserver
 from stream_fs.service.metrics import Metrics
@@ -99,6 +99,7 @@ def run(
             "listening",
             extra={"fields": {"address": f"http://{server.host}:{server.port}"}},
         )
+        spare_what_stays()
         watchdog.start()
         stack.callback(watchdog.stop)
         try:

@@ -77,7 +77,7 @@ def _plainly_usable(view: DeclaredView, values: Working) -> bool:
     if not (values.flags.c_contiguous and values.dtype.isnative):
         return False
     bits = np.dtype(f"u{values.itemsize}")
-    most = np.finfo(values.dtype).max
+    most = float(np.finfo(values.dtype).max)
     if view.transform == "none":
         most = min(most, LARGEST)
     limit = np.array(most, values.dtype).view(bits)

@@ -59,7 +59,8 @@ class Comparison:
     @property
     def ratios(self) -> NDArray[np.float64]:
         """Turn by turn."""
-        return np.array(self.over) / np.array(self.under)
+        ratios: NDArray[np.float64] = np.array(self.over) / np.array(self.under)
+        return ratios
 
     @property
     def quartiles(self) -> tuple[float, float, float]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from functools import partial
 
 from confluent_kafka import KafkaError, Message, Producer
 
@@ -81,7 +82,7 @@ class _PlainOutbox(KafkaOutbox):
     def send(self, records: Sequence[Outgoing]) -> list[int]:
         offsets = [-1] * len(records)
 
-        def delivered(error: KafkaError | None, message: Message, place: int) -> None:
+        def delivered(place: int, error: KafkaError | None, message: Message) -> None:
             assert error is None, error
             offsets[place] = message.offset() or 0
 
@@ -91,7 +92,7 @@ class _PlainOutbox(KafkaOutbox):
                 record.value,
                 record.key,
                 -1 if record.partition is None else record.partition,
-                on_delivery=lambda error, message, place=place: delivered(error, message, place),
+                on_delivery=partial(delivered, place),
                 headers=list(record.headers),
             )
         assert self._plain.flush(PATIENCE) == 0

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 
 import pytest
+
+from stream_fs.service.heap import spare_what_stays
 
 FAULTS = """
 import resource
@@ -29,3 +32,13 @@ def test_memory_that_is_used_again_is_not_asked_for_again() -> None:
     run = subprocess.run([sys.executable, "-c", FAULTS], capture_output=True, text=True, check=True)
     # Each of the 200 arrays has 586 pages.
     assert int(run.stdout) < 10 * 586
+
+
+def test_what_is_there_is_not_looked_at_again() -> None:
+    kept: list[object] = [[]]
+    try:
+        spare_what_stays()
+        assert gc.get_freeze_count() > 1000
+        assert not any(found is kept for found in gc.get_objects())
+    finally:
+        gc.unfreeze()
