@@ -28,7 +28,7 @@ Chosen: TypeAlias = Mapping[str, Sequence[int]]
 class Feature(NamedTuple):
     """One place of a ranking; a tuple, because there are many."""
 
-    index: int
+    index: int  # type: ignore[assignment]  # a tuple's own `index` is of no use here
     relevance: float
     name: str | None = None
 

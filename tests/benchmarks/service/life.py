@@ -70,7 +70,8 @@ class Life:
             new = log.read()
         whole = new.rfind(b"\n") + 1
         self._read += whole
-        for line in new[:whole].splitlines():
+        # Libraries may have something to say as well, in their own way.
+        for line in filter(lambda line: line.startswith(b"{"), new[:whole].splitlines()):
             event = json.loads(line)
             self.events.append({**event, "at": datetime.fromisoformat(event["time"]).timestamp()})
 
