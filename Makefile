@@ -11,7 +11,7 @@ DATA ?= ../shared/data
 OUTPUT ?= build/evaluation
 # Chunks of the long run of `make campaign`.
 CHUNKS ?= 2000
-# More arguments for what test, bench-…, quality, evaluate or campaign runs.
+# More arguments for what test, bench, bench-…, quality, evaluate or campaign runs.
 ARGS ?=
 # Where the versions are locked of what the service is compared with.
 PEERS := tests/benchmarks/peers
@@ -19,8 +19,8 @@ PEERS := tests/benchmarks/peers
 KEEP ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check test audit campaign bench-selector bench-capacity bench-peers quality \
-	evaluate format lock clean
+.PHONY: help setup demo check test audit campaign bench bench-selector bench-capacity bench-peers \
+	quality evaluate format lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-16s%s\n", $$1, $$2 }' Makefile
@@ -56,6 +56,10 @@ audit: setup ## known vulnerabilities of everything that constraints.txt pins
 campaign: setup ## attack the service on real brokers, and compare what it publishes byte by byte
 	$(RUN) tests.campaign $(ARGS)
 	$(RUN) tests.recovery.endurance --chunks $(CHUNKS)
+
+bench: setup ## the whole service on a real broker, against floors and goals; --quick, --sections
+	@bash .ci/broker
+	$(RUN) tests.benchmarks.service $(ARGS)
 
 bench-selector: setup ## time and memory of the selector
 	$(RUN) tests.benchmarks.selector $(ARGS)

@@ -17,8 +17,16 @@ from stream_fs.kafka.settings import ClientSettings, Rebalance
 from stream_fs.pipeline.ports import Assignment, Partition
 from stream_fs.records import Message
 
-_BATCH: Final = 500
-"""Messages a call: `consume` with many costs half of what `poll` costs."""
+_BATCH: Final = 2000
+"""Messages a call, at most: `consume` with many costs half of what `poll` costs, and decoding has
+costs of its own for every batch."""
+_FIRST_BATCH: Final = 100
+"""As long as nothing is known of the messages."""
+_BATCH_BYTES: Final = 6 << 20
+"""Bytes a call, about: large messages come in small batches, so that memory stays bounded."""
+_CHUNK: Final = 500
+"""Larger batches have a multiple of this, the usual size of a chunk, which is then not put together
+of two batches."""
 _GATHER_SECONDS: Final = 0.005
 """How long a call waits for more once a message is there: `consume` alone would wait until it has a
 whole batch, and so keep a record that comes alone for as long as a poll may wait."""
@@ -61,6 +69,7 @@ class KafkaInput:
         self._placed: dict[Partition, tuple[int, int | None]] = {}
         self._remind_at = 0.0
         self._kept: list[Received] = []
+        self._batch = _FIRST_BATCH
         self._raised: Exception | None = None
         self._outage = False
         self.trouble = Trouble()
@@ -87,6 +96,7 @@ class KafkaInput:
         now = time.monotonic()
         if received:
             self._heard = now
+            self._batch = batch_size(received)
         if self.trouble.reason is not None:
             self._find_connection(_PROBE_SECONDS)
         elif now - self._heard > _SILENCE_SECONDS:
@@ -105,11 +115,11 @@ class KafkaInput:
     def _consume(self, timeout: float) -> list[Received]:
         """What is there; at the latest shortly after the first message has come."""
         if timeout <= _GATHER_SECONDS:
-            return self._consumer.consume(_BATCH, timeout)
+            return self._consumer.consume(self._batch, timeout)
         first = self._consumer.poll(timeout)
         if first is None:
             return []
-        return [first, *self._consumer.consume(_BATCH - 1, _GATHER_SECONDS)]
+        return [first, *self._consumer.consume(self._batch - 1, _GATHER_SECONDS)]
 
     def resume(self, partition: Partition, offset: int) -> None:
         """Deliver this partition, from this offset on."""
@@ -279,6 +289,14 @@ class KafkaInput:
             event([Partition(p.topic, p.partition) for p in partitions])
         except Exception as exception:  # noqa: BLE001  # kept, and raised by `poll` or `close`
             self._raised = self._raised or exception
+
+
+def batch_size(received: Sequence[Received]) -> int:
+    """How many messages like these to ask for at once."""
+    sample = received[:: max(1, len(received) // 16)]
+    size = sum(len(message.value() or b"") for message in sample) // len(sample)
+    count = min(max(_BATCH_BYTES // max(size, 1), 2), _BATCH)
+    return count - count % _CHUNK if count > _CHUNK else count
 
 
 def _committed(error: KafkaError | None, offsets: list[TopicPartition]) -> None:

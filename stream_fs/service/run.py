@@ -22,6 +22,7 @@ from stream_fs.pipeline.worker import Worker
 from stream_fs.service import health
 from stream_fs.service.configuration import Configuration
 from stream_fs.service.exit_codes import ExitCode
+from stream_fs.service.heap import keep_freed_memory, spare_what_stays
 from stream_fs.service.logging import set_up
 from stream_fs.service.measuring import MetricsObserver
 from stream_fs.service.metrics import Metrics
@@ -57,6 +58,7 @@ def run(
         stream=configuration.stream.name,
         secrets=configuration.secrets(),
     )
+    keep_freed_memory()
     _LOGGER.info("starting", extra={"fields": {"version": version("stream-fs")}})
     settings = configuration.kafka_settings()
     problems = topic_problems(configuration, Topics(settings))
@@ -101,6 +103,7 @@ def run(
             "listening",
             extra={"fields": {"address": f"http://{server.host}:{server.port}"}},
         )
+        spare_what_stays()
         watchdog.start()
         stack.callback(watchdog.stop)
         try:
