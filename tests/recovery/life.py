@@ -6,7 +6,7 @@ import json
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -26,12 +26,12 @@ class Life:
         start: Start,
         config: Path,
         log: Path,
-        moment: Moment | None = None,
+        moments: Sequence[Moment] = (),
         sent: Signal = "KILL",
     ) -> None:
         arguments = ["--config", str(config)]
-        if moment is not None:
-            arguments += ["--die-at", str(moment), "--signal", sent]
+        if moments:
+            arguments += ["--die-at", *map(str, moments), "--signal", sent]
         self._log = log
         self._process = start(arguments, log)
 
@@ -44,6 +44,11 @@ class Life:
         return self._process.code() is not None
 
     @property
+    def code(self) -> int | None:
+        """How it has ended (-n by signal n); None if it runs."""
+        return self._process.code()
+
+    @property
     def standing(self) -> bool:
         """Whether a signal has stopped it for a while (Linux)."""
         status = Path(f"/proc/{self.pid}/status").read_text(encoding="utf-8")
@@ -52,6 +57,10 @@ class Life:
     def log(self, event: str) -> list[dict[str, Any]]:
         """The lines of its log with this event."""
         return [line for line in map(_parsed, self._lines()) if line.get("event") == event]
+
+    def said(self, text: str) -> bool:
+        """Whether this is anywhere in its log."""
+        return any(text in line for line in self._lines())
 
     def signal(self, what: signal.Signals) -> None:
         if not self.ended:
