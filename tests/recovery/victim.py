@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import ctypes
+import faulthandler
 import os
 import signal
 import sys
@@ -69,6 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if sys.platform.startswith("linux"):
         # Should whoever started it be killed, it goes, too.
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    faulthandler.register(signal.SIGUSR1)  # to see where it stands
     what = signal.Signals[f"SIG{options.signal}"]
     with Stopping() as stopping:
         try:
