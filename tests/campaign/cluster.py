@@ -16,8 +16,7 @@ from pathlib import Path
 from stream_fs.broker.cluster import Cluster, running_cluster
 from tests.campaign.account import Account, AddArgument
 from tests.campaign.leaders import GROUPS, TRANSACTIONS, Leaders
-from tests.campaign.troupe import QUICK, Troupe, judged, shared_stage
-from tests.recovery.comparison import Published
+from tests.campaign.troupe import QUICK, Troupe, failed, judged, shared_stage
 from tests.recovery.journey import Journey
 from tests.recovery.stage import Stage
 from tests.recovery.starting import Fresh, Start
@@ -30,7 +29,6 @@ class Scene:
     cluster: Cluster
     leaders: Leaders
     staged: Stage
-    partitions: int
 
     def suffer(
         self,
@@ -53,8 +51,7 @@ class Scene:
                     found = troupe.finish()
                 return judged(fault, times, found, staged.expected, [told, troupe.told])
             except (AssertionError, TimeoutError) as error:
-                found = Published(journey.rankings.messages, journey.letters.messages)
-                return Account(fault, times, *found.against(staged.expected), "", (str(error),))
+                return failed(fault, times, journey, error)
             finally:
                 self.cluster.start()
                 self.leaders.await_sync()
@@ -66,7 +63,7 @@ def kill(scene: Scene, troupe: Troupe, node: int) -> float:
     How many seconds the slowest partition took.
     """
     scene.cluster.nodes[node].kill()
-    seconds = troupe.advance(scene.partitions)
+    seconds = troupe.advance(scene.staged.partitions)
     scene.cluster.nodes[node].start()
     scene.leaders.await_sync()
     return seconds
@@ -107,10 +104,10 @@ def kill_all(scene: Scene, troupe: Troupe) -> str:
     """All at once; they come back when every process has noticed."""
     scene.cluster.kill()
     troupe.until(
-        lambda: all(life.said("no broker answers") for life in troupe.members), "notice of it"
+        lambda: all(life.count("no broker answers") for life in troupe.members), "notice of it"
     )
     scene.cluster.start()
-    return f"went on in {troupe.advance(scene.partitions):.0f} s"
+    return f"went on in {troupe.advance(scene.staged.partitions):.0f} s"
 
 
 def faults(scene: Scene, rounds: int) -> Iterator[Account]:
@@ -147,7 +144,7 @@ def scene(folder: Path, partitions: int, chunks: int, start: Start) -> Iterator[
     ):
         leaders = Leaders(cluster.bootstrap)
         leaders.await_sync()
-        yield Scene(cluster, leaders, staged, partitions)
+        yield Scene(cluster, leaders, staged)
 
 
 def run(options: Namespace) -> Iterator[Account]:

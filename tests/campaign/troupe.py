@@ -34,8 +34,10 @@ Series = dict[int, list[Received]]
 class Troupe:
     """The processes of one journey; those that end by themselves are started again."""
 
-    def __init__(self, journey: Journey, members: int = 2) -> None:
+    def __init__(self, journey: Journey, members: int = 2, *, stand: int = 0) -> None:
+        """With `stand`, each stops so many times at every step of a commit."""
         self.journey = journey
+        self._stand = stand
         self.members: list[Life] = []
         self.ends: Counter[int] = Counter()
         """How many have ended by themselves, by exit code."""
@@ -50,7 +52,7 @@ class Troupe:
             life.kill()
 
     def join(self) -> Life:
-        life = self.journey.start()
+        life = self.journey.start(stand=self._stand)
         self.members.append(life)
         return life
 
@@ -126,9 +128,8 @@ def shared_stage(
             source = Source(bootstrap, topic, number, seed=number)
             source.write(records_for(chunks) + CHUNK // 2)
         content = Content(topic, chunks * partitions)
-        yield Stage(
-            bootstrap, content, folder, start, undisturbed(bootstrap, content, folder, start)
-        )
+        expected = undisturbed(bootstrap, content, folder, start)
+        yield Stage(bootstrap, content, folder, start, expected, partitions)
     finally:
         topics.remove()
 
@@ -151,6 +152,12 @@ def judged(
     wrong = problems(message.value for message in found.rankings)
     told = "; ".join(filter(None, shown))
     return Account(fault, times, rankings, letters, told, tuple(wrong))
+
+
+def failed(fault: str, times: int, journey: Journey, error: Exception) -> Account:
+    """A fault that a journey did not get over."""
+    out = f"{journey.published()} rankings are out"
+    return Account(fault, times, shown=out, problems=(str(error),))
 
 
 def by_partition(published: Published) -> defaultdict[int, Published]:

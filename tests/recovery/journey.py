@@ -172,10 +172,13 @@ class Journey:
         topic = self.content.topic
         return topic if what == "input" else f"{topic}.{self._name}.{what}"
 
-    def start(self, *moments: Moment, sent: Signal = "KILL") -> Life:
-        """Another process, which may send itself a signal in moments of its life."""
+    def start(self, *moments: Moment, sent: Signal = "KILL", stand: int = 0) -> Life:
+        """Another process, which may send itself a signal in moments of its life.
+
+        Or it stops so many times at every step of a commit.
+        """
         log = self._folder / f"{self._name}-{len(self.lives)}.log"
-        life = Life(self._start, self._config, log, moments, sent)
+        life = Life(self._start, self._config, log, moments, sent, stand)
         self.lives.append(life)
         return life
 

@@ -6,12 +6,13 @@ import json
 import os
 import signal
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 from tests.recovery.starting import Start
-from tests.recovery.victim import Moment
+from tests.recovery.victim import STANDS, Moment
 
 Signal = Literal["KILL", "TERM", "STOP"]
 PATIENCE_SECONDS = 120.0
@@ -28,10 +29,13 @@ class Life:
         log: Path,
         moments: Sequence[Moment] = (),
         sent: Signal = "KILL",
+        stand: int = 0,
     ) -> None:
         arguments = ["--config", str(config)]
         if moments:
             arguments += ["--die-at", *map(str, moments), "--signal", sent]
+        if stand:
+            arguments += ["--stand", str(stand)]
         self._log = log
         self._process = start(arguments, log)
 
@@ -58,9 +62,14 @@ class Life:
         """The lines of its log with this event."""
         return [line for line in map(_parsed, self._lines()) if line.get("event") == event]
 
-    def said(self, text: str) -> bool:
-        """Whether this is anywhere in its log."""
-        return any(text in line for line in self._lines())
+    def count(self, text: str) -> int:
+        """How many lines of its log have this in them."""
+        return sum(text in line for line in self._lines())
+
+    def stood(self) -> Counter[str]:
+        """How often it was stopped at each step."""
+        lines = [line for line in self._lines() if line.startswith(STANDS)]
+        return Counter(line.removeprefix(STANDS) for line in lines)
 
     def signal(self, what: signal.Signals) -> None:
         if not self.ended:
