@@ -12,13 +12,13 @@ from contextlib import contextmanager
 
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin._config import ConfigResource
-from confluent_kafka.cimpl import NewTopic
+from confluent_kafka.cimpl import NewPartitions, NewTopic
 
 from stream_fs.errors import FatalError, RetriableError
 from stream_fs.kafka.certificates import judgement
 from stream_fs.kafka.clients import admin_client
 from stream_fs.kafka.errors import Trouble, classified, translated
-from stream_fs.kafka.plans import TopicPlan, problems
+from stream_fs.kafka.plans import TopicPlan, gap, problems
 from stream_fs.kafka.settings import ClientSettings
 
 
@@ -69,6 +69,31 @@ class Topics:
             request_timeout=self._settings.patience,
         )
         return [name for name, answer in answers.items() if self._created(name, answer)]
+
+    def grow(self, plans: Sequence[TopicPlan]) -> list[str]:
+        """Add the partitions that topics lack which follow others; which have got some."""
+        existing = self.partitions([plan.name for plan in plans if plan.follows])
+        wanted = [
+            NewPartitions(plan.name, plan.partitions)
+            for plan in plans
+            if plan.name in existing and gap(plan, existing[plan.name]) is not None
+        ]
+        if not wanted:
+            return []
+        patience = self._settings.patience
+        answers = self._admin.create_partitions(
+            wanted, operation_timeout=patience, request_timeout=patience
+        )
+        for name, answer in answers.items():
+            with self._asking(f"adding partitions to topic {name}"):
+                answer.result()
+        return list(answers)
+
+    def gaps(self, plans: Sequence[TopicPlan]) -> list[str]:
+        """Where partitions are lacking, a sentence each, with what to do."""
+        existing = self.partitions([plan.name for plan in plans if plan.follows])
+        found = [gap(plan, existing[plan.name]) for plan in plans if plan.name in existing]
+        return [sentence for sentence in found if sentence is not None]
 
     def delete(self, names: Sequence[str]) -> None:
         """Take topics away, with all that is in them; those that are not there are passed over."""

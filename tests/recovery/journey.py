@@ -103,10 +103,15 @@ def configure(
 
 
 def make_topics(config: Path) -> list[str]:
-    """Make the topics of a stream but for its input, which exists; which were made."""
+    """Make the topics of a stream but for its input, which exists; which were made.
+
+    As `stream-fs topics create` does it, which gives the state as many partitions as the input has.
+    """
     configuration = load(config, {})
     topics = Topics(configuration.kafka_settings())
-    return topics.create(topic_plans(configuration, topics))
+    plans = topic_plans(configuration, topics)
+    topics.grow(plans)
+    return topics.create(plans)
 
 
 def delete_topics(bootstrap: str, names: Sequence[str]) -> None:
@@ -139,8 +144,8 @@ class Journey:
         self._folder = folder
         self._name = name
         self._bootstrap = bootstrap
-        self._config = configure(folder, bootstrap, content.topic, name, properties, manner)
-        self._topics = (make or make_topics)(self._config)
+        self.config = configure(folder, bootstrap, content.topic, name, properties, manner)
+        self._topics = (make or make_topics)(self.config)
         self.rankings = self.subscriber("rankings")
         self.letters = self.subscriber("letters")
 
@@ -178,7 +183,7 @@ class Journey:
         Or it stops so many times at every step of a commit.
         """
         log = self._folder / f"{self._name}-{len(self.lives)}.log"
-        life = Life(self._start, self._config, log, moments, sent, stand)
+        life = Life(self._start, self.config, log, moments, sent, stand)
         self.lives.append(life)
         return life
 
