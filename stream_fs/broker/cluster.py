@@ -36,6 +36,8 @@ class Cluster:
     def start(self) -> None:
         """Bring all nodes back that do not run; return when each of them answers."""
         for node in self.nodes.values():
+            node.prepare()
+        for node in self.nodes.values():
             node.launch()
         for node in self.nodes.values():
             node.await_start()

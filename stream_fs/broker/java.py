@@ -56,6 +56,7 @@ class JavaBroker(Broker):
         self._scratch = scratch
         self._options = options
         self._log = log_dir / f"broker-{self._node.ports[PLAINTEXT]}.log"
+        self._formatting: GuardedCommand | None = None
         self._process: GuardedCommand | None = None
         self._announced = 0
         self._server = scratch / f"server-{number}.properties"
@@ -73,12 +74,20 @@ class JavaBroker(Broker):
         self.launch()
         self.await_start()
 
+    def prepare(self) -> None:
+        """Begin to format the storage, unless it is there."""
+        if not Path(self._node.data).exists() and self._formatting is None:
+            arguments = ["format", "-t", CLUSTER_ID, "-c", str(self._server)]
+            self._formatting = self._java(
+                "kafka.tools.StorageTool", *arguments, *founders(self._nodes)
+            )
+
     def launch(self) -> None:
         """Run the server without waiting for it: a cluster answers when most of its nodes run."""
         if self._running():
             return
-        if not Path(self._node.data).exists():
-            self._format()
+        self.prepare()
+        self._await_format()
         self._announced = log.read(self._log).count(STARTED)
         self._process = self._java("kafka.Kafka", str(self._server))
 
@@ -101,6 +110,8 @@ class JavaBroker(Broker):
 
     def kill(self) -> None:
         """End the process with SIGKILL."""
+        if self._formatting is not None:
+            self._formatting.kill()
         if self._process is not None:
             self._process.kill()
 
@@ -111,9 +122,10 @@ class JavaBroker(Broker):
     def _running(self) -> bool:
         return self._process is not None and self._process.running()
 
-    def _format(self) -> None:
-        arguments = ["format", "-t", CLUSTER_ID, "-c", str(self._server), *founders(self._nodes)]
-        status = self._java("kafka.tools.StorageTool", *arguments).wait()
+    def _await_format(self) -> None:
+        if self._formatting is None:
+            return
+        status, self._formatting = self._formatting.wait(), None
         if status != 0:
             reason = BrokerUnavailable(f"the storage could not be formatted (status {status})")
             raise self._with_log(reason)

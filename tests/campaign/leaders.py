@@ -60,6 +60,7 @@ class Leaders:
             wanted = [
                 NewTopic(
                     plan.name,
+                    plan.partitions,
                     replica_assignment=[[leader, *others]] * plan.partitions,
                     config=dict(plan.config),
                 )

@@ -67,7 +67,7 @@ def wait(troupe: Troupe, chunks: int) -> None:
     troupe.until(lambda: any(life.count(WAITS) for life in troupe.members), "word of it")
     troupe.members.pop().stop()
     late = troupe.join()
-    troupe.until(lambda: bool(late.log("task is running")), "work of the new process")
+    troupe.until(lambda: bool(late.log("task is restoring")), "work of the new process")
     troupe.reach(2 * 2 * chunks)
     assert set(troupe.counts()) == {0, 1}
     make_topics(troupe.journey.config)
