@@ -66,7 +66,7 @@ class Churn:
         while time.monotonic() < deadline:
             self._change()
             self._load.feed()
-            pause = time.monotonic() + self._chance.uniform(0.5, 6)
+            pause = time.monotonic() + self._chance.uniform(0.5, 8)
             while time.monotonic() < min(pause, deadline):
                 self._troupe.tend()
                 time.sleep(0.05)
