@@ -21,7 +21,7 @@ from stream_fs.broker.interface import Broker
 from tests.campaign.account import Account, AddArgument
 from tests.campaign.proxy import Proxy
 from tests.campaign.troupe import QUICK, Troupe, failed, judged, shared_stage
-from tests.recovery.journey import Journey, Manner
+from tests.recovery.journey import USUAL, Journey, Manner
 from tests.recovery.stage import Stage
 from tests.recovery.starting import Fresh, Start
 from tests.recovery.victim import STEPS
@@ -49,7 +49,7 @@ class Scene:
         times: int,
         inflict: Callable[[Scene, Troupe], str],
         *,
-        manner: Manner = Manner(),  # noqa: B008  # it cannot be changed
+        manner: Manner = USUAL,
         stand: int = 0,
     ) -> Account:
         """One journey against an undisturbed one; `inflict` tells what else there is to say.
@@ -83,11 +83,13 @@ def shares(troupe: Troupe, times: int) -> Iterator[int]:
 
 def cut(scene: Scene, troupe: Troupe, times: int) -> str:
     """Again and again, for up to three seconds."""
+    connections = 0
     for _ in shares(troupe, times):
-        scene.proxy.cut()
+        connections += scene.proxy.cut()
         time.sleep(scene.chance.uniform(0, 3))
         scene.proxy.mend()
-    return ""
+    assert connections, "there was nothing to cut"
+    return f"{connections} connections"
 
 
 def silence(scene: Scene, troupe: Troupe, times: int) -> str:
@@ -97,6 +99,7 @@ def silence(scene: Scene, troupe: Troupe, times: int) -> str:
     for _ in shares(troupe, times):
         connections += scene.proxy.silence()
         slowest = max(slowest, troupe.advance(partitions))
+    assert connections, "there was nothing to silence"
     return f"{connections} connections; went on in {slowest:.0f} s at most"
 
 
@@ -110,14 +113,14 @@ def slow(scene: Scene, troupe: Troupe, count: int) -> str:
     return f"{(time.monotonic() - began) / count:.1f} s for a ranking"
 
 
-def at_every_step(scene: Scene, troupe: Troupe, rounds: int, inflict: Callable[[], object]) -> str:
+def at_every_step(scene: Scene, troupe: Troupe, rounds: int, inflict: Callable[[], int]) -> str:
     """Wherever the process stands, `inflict`, and let it go on."""
     seen: Counter[str] = Counter()
     while troupe.counts().total() < troupe.journey.content.chunks:
         troupe.tend()
         for life in troupe.members:
             if not life.ended and life.standing:
-                inflict()
+                assert inflict(), "there was nothing to cut or to silence"
                 life.signal(signal.SIGCONT)
                 time.sleep(scene.chance.uniform(0.1, 1.5))
                 scene.proxy.mend()

@@ -57,14 +57,10 @@ class Proxy:
         self._thread.join()
         self._loop.close()
 
-    @property
-    def connections(self) -> int:
-        return len(self._pipes)
-
-    def cut(self) -> None:
-        """End every connection, and refuse new ones until `mend`."""
+    def cut(self) -> int:
+        """End every connection, and refuse new ones until `mend`; how many there were."""
         self.weather.open = False
-        self._do(self._end_all())
+        return self._do(self._end_all())
 
     def mend(self) -> None:
         """Let everything through again; connections that were silenced stay silent."""
@@ -94,9 +90,10 @@ class Proxy:
         finally:
             self._pipes.discard(pipe)
 
-    async def _end_all(self) -> None:
+    async def _end_all(self) -> int:
         for pipe in self._pipes:
             pipe.end()
+        return len(self._pipes)
 
     async def _silence_all(self) -> int:
         for pipe in self._pipes:

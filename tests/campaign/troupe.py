@@ -27,9 +27,6 @@ STARTED_AGAIN = (ExitCode.BROKER, ExitCode.WATCHDOG)
 QUICK = '"session.timeout.ms" = 6000, "heartbeat.interval.ms" = 500'
 """Members whose loss is noticed soon, and who notice a rebalance soon."""
 
-Series = dict[int, list[Received]]
-"""Messages by the number of their input partition, in their order."""
-
 
 class Troupe:
     """The processes of one journey; those that end by themselves are started again."""
