@@ -13,6 +13,7 @@ from stream_fs.errors import FatalError, OffsetGone
 from stream_fs.kafka.clients import LOGGER, input_consumer
 from stream_fs.kafka.delivery import delivered
 from stream_fs.kafka.errors import Trouble, classified, translated
+from stream_fs.kafka.offsets import Offsets
 from stream_fs.kafka.settings import ClientSettings, Rebalance
 from stream_fs.pipeline.ports import Assignment, Partition
 from stream_fs.records import Message
@@ -57,8 +58,14 @@ class KafkaInput:
     """
 
     def __init__(
-        self, settings: ClientSettings, topics: Sequence[str], assignment: Assignment
+        self,
+        settings: ClientSettings,
+        topics: Sequence[str],
+        assignment: Assignment,
+        offsets: Offsets | None = None,
     ) -> None:
+        """`offsets` is asked for bounds; without it, one of its own is."""
+        self._offsets = offsets or Offsets.connect(settings)
         self._patience = settings.patience
         self._incremental = settings.rebalance is not Rebalance.EAGER
         self._assignment = assignment
@@ -188,9 +195,8 @@ class KafkaInput:
 
     def bounds(self, partition: Partition) -> tuple[int, int]:
         """The first offset that is still there, and the one behind the last decided record."""
-        where = TopicPartition(partition.topic, partition.number)
-        with translated(f"asking for the offsets of {partition}", self.trouble):
-            return self._consumer.get_watermark_offsets(where, self._patience)
+        # The consumer's own call would wait for a broker that is gone.
+        return self._offsets.first(partition), self._offsets.decided_end(partition)
 
     def advise(self, offsets: Mapping[Partition, int]) -> None:
         """Tell the group how far we are; a failure is logged, for nothing depends on it."""

@@ -31,7 +31,7 @@ from stream_fs.service.status import StatusObserver
 from stream_fs.service.status import pages as status_pages
 from stream_fs.service.status.document import Health
 from stream_fs.service.stopping import Stopping
-from stream_fs.service.topic_plans import topic_problems
+from stream_fs.service.topic_plans import topic_gaps, topic_problems
 from stream_fs.service.watchdog import Watchdog
 from stream_fs.service.web import WebServer
 
@@ -61,10 +61,7 @@ def run(
     keep_freed_memory()
     _LOGGER.info("starting", extra={"fields": {"version": version("stream-fs")}})
     settings = configuration.kafka_settings()
-    problems = topic_problems(configuration, Topics(settings))
-    for problem in problems:
-        _LOGGER.error(problem)
-    if problems:
+    if not _topics_will_do(configuration, Topics(settings)):
         return ExitCode.PROBLEM
     registry = CollectorRegistry()
     ProcessCollector(registry=registry)  # processor time, memory and open files
@@ -116,6 +113,17 @@ def run(
         worker.stop()
     _LOGGER.info("stopped")
     return ExitCode.OK
+
+
+def _topics_will_do(configuration: Configuration, topics: Topics) -> bool:
+    """Whether the stream can run on its topics as they are; tells all that is wrong with them."""
+    gaps = topic_gaps(configuration, topics)
+    for gap in gaps:
+        _LOGGER.warning(gap)
+    problems = [one for one in topic_problems(configuration, topics) if one not in gaps]
+    for problem in problems:
+        _LOGGER.error(problem)
+    return not problems
 
 
 def _loop(

@@ -12,7 +12,10 @@ from typing import cast
 
 from tests.campaign.account import Account, Part, table
 
-PARTS = ("kills", "hostile", "flood", "security", "audit")
+PARTS = (
+    "kills", "cluster", "network", "membership", "partitions",
+    "hostile", "flood", "security", "audit",
+)  # fmt: skip
 """Modules of this package, in their order."""
 
 

@@ -8,6 +8,7 @@ compared to the byte.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
@@ -37,9 +38,9 @@ clusters = {clusters}
 records = {chunk}
 [checkpoint]
 every_chunks = {every}
-# What is counted and compared here are the rankings of partitions.
 [merge]
-enabled = false
+enabled = {merge}
+every_seconds = 1
 [output]
 topic = "{topic}.{name}.rankings"
 [dead_letters]
@@ -49,6 +50,8 @@ topic = "{{topic}}.{name}.state"
 [kafka]
 bootstrap = "{bootstrap}"
 group = "{topic}.{name}"
+protocol = "{protocol}"
+{limits}
 properties = {{ {properties} }}
 [service]
 port = 0
@@ -59,13 +62,36 @@ SAME_MEMBER = '"group.instance.id" = "victim"'
 """A member that comes back gets its partitions at once, and not when its last life has expired."""
 
 
-def configure(folder: Path, bootstrap: str, topic: str, name: str, properties: str) -> Path:
+@dataclass(frozen=True)
+class Manner:
+    """How the processes of a journey run, where it is not as usual.
+
+    Merged rankings are left out by default, for those that are counted and compared are of
+    partitions. `bootstrap` is where processes find the broker, if not where the proof does.
+    """
+
+    protocol: Literal["eager", "cooperative", "consumer"] = "cooperative"
+    merge: bool = False
+    bootstrap: str | None = None
+    limits: str = ""
+    """Lines of the section `kafka`."""
+
+
+USUAL = Manner()
+
+
+def configure(
+    folder: Path, bootstrap: str, topic: str, name: str, properties: str, manner: Manner = USUAL
+) -> Path:
     """Write a configuration that reads a topic as a group with a state and outputs of its own."""
     path = folder / f"{topic}.{name}.toml"
     text = _CONFIGURATION.format(
         topic=topic,
         name=name,
-        bootstrap=bootstrap,
+        bootstrap=manner.bootstrap or bootstrap,
+        merge=str(manner.merge).lower(),
+        protocol=manner.protocol,
+        limits=manner.limits,
         views=_VIEWS,
         clusters=CLUSTERS,
         chunk=CHUNK,
@@ -77,10 +103,15 @@ def configure(folder: Path, bootstrap: str, topic: str, name: str, properties: s
 
 
 def make_topics(config: Path) -> list[str]:
-    """Make the topics of a stream but for its input, which exists; which were made."""
+    """Make the topics of a stream but for its input, which exists; which were made.
+
+    As `stream-fs topics create` does it, which gives the state as many partitions as the input has.
+    """
     configuration = load(config, {})
     topics = Topics(configuration.kafka_settings())
-    return topics.create(topic_plans(configuration, topics))
+    plans = topic_plans(configuration, topics)
+    topics.grow(plans)
+    return topics.create(plans)
 
 
 def delete_topics(bootstrap: str, names: Sequence[str]) -> None:
@@ -91,7 +122,10 @@ def delete_topics(bootstrap: str, names: Sequence[str]) -> None:
 
 
 class Journey:
-    """Ends what it has started when it is left."""
+    """Ends what it has started when it is left.
+
+    `make` makes the topics of a configuration but for its input, and tells which it made.
+    """
 
     def __init__(
         self,
@@ -101,6 +135,8 @@ class Journey:
         name: str,
         start: Start,
         properties: str = SAME_MEMBER,
+        manner: Manner = USUAL,
+        make: Callable[[Path], list[str]] | None = None,
     ) -> None:
         self.content = content
         self._start = start
@@ -108,8 +144,8 @@ class Journey:
         self._folder = folder
         self._name = name
         self._bootstrap = bootstrap
-        self._config = configure(folder, bootstrap, content.topic, name, properties)
-        self._topics = make_topics(self._config)
+        self.config = configure(folder, bootstrap, content.topic, name, properties, manner)
+        self._topics = (make or make_topics)(self.config)
         self.rankings = self.subscriber("rankings")
         self.letters = self.subscriber("letters")
 
@@ -134,12 +170,20 @@ class Journey:
         isolation: Literal["read_committed", "read_uncommitted"] = "read_committed",
     ) -> Subscriber:
         """A new one, of one of the outputs."""
-        return Subscriber(self._bootstrap, f"{self.content.topic}.{self._name}.{output}", isolation)
+        return Subscriber(self._bootstrap, self.topic(output), isolation)
 
-    def start(self, moment: Moment | None = None, sent: Signal = "KILL") -> Life:
-        """Another process, which may send itself a signal in a moment of its life."""
+    def topic(self, what: Literal["input", "state", "rankings", "letters"]) -> str:
+        """The name of one of the stream's topics."""
+        topic = self.content.topic
+        return topic if what == "input" else f"{topic}.{self._name}.{what}"
+
+    def start(self, *moments: Moment, sent: Signal = "KILL", stand: int = 0) -> Life:
+        """Another process, which may send itself a signal in moments of its life.
+
+        Or it stops so many times at every step of a commit.
+        """
         log = self._folder / f"{self._name}-{len(self.lives)}.log"
-        life = Life(self._start, self._config, log, moment, sent)
+        life = Life(self._start, self.config, log, moments, sent, stand)
         self.lives.append(life)
         return life
 

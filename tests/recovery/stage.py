@@ -24,6 +24,7 @@ class Stage:
     folder: Path
     start: Start
     expected: Published
+    partitions: int = 1
 
     def journey(self, name: str) -> Journey:
         """Another one, by a name of its own."""

@@ -371,6 +371,23 @@ def test_topics_are_made_and_then_as_they_should_be(
     assert capsys.readouterr().out == "the topics are as they should be\n"
 
 
+def test_the_state_gets_the_partitions_that_the_input_has_got(
+    broker: Existing, config: str, capsys: Capture
+) -> None:
+    assert main(["topics", "create", "--config", config, "--partitions", "2"]) == ExitCode.OK
+    broker.found["digits"] = (4, broker.found["digits"][1])
+    assert main(["topics", "check", "--config", config]) == ExitCode.PROBLEM
+    capsys.readouterr()
+    assert main(["topics", "create", "--config", config]) == ExitCode.OK
+    assert capsys.readouterr().out.splitlines() == [
+        "digits: exists",
+        "digits.state: grown, 4 partitions",
+        "digits.rankings: exists",
+        "digits.dead-letters: exists",
+    ]
+    assert main(["topics", "check", "--config", config]) == ExitCode.OK
+
+
 def test_an_input_topic_that_does_not_exist_is_made_as_told(broker: Existing, config: str) -> None:
     assert main(["topics", "create", "--config", config, "--partitions", "9"]) == ExitCode.OK
     assert broker.found["digits"][0] == broker.found["digits.state"][0] == 9
