@@ -7,7 +7,7 @@ compared to the byte.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
@@ -20,12 +20,12 @@ from stream_fs.service.topic_plans import topic_plans
 from tests.integration.processes import wait_until
 from tests.recovery.comparison import Published
 from tests.recovery.content import CHUNK, CLUSTERS, DIMENSIONS, SNAPSHOT_EVERY, Content
-from tests.recovery.life import PATIENCE_SECONDS, Life, Signal
+from tests.recovery.hindrances import Happening
+from tests.recovery.life import PATIENCE_SECONDS, Life
 from tests.recovery.starting import Start
 from tests.recovery.subscriber import Subscriber
 from tests.recovery.victim import Moment
 
-_VIEWS = "".join(f'[[views]]\nname = "{n}"\ndimension = {d}\n' for n, d in DIMENSIONS.items())
 _CONFIGURATION = """\
 [stream]
 name = "recovery"
@@ -59,14 +59,22 @@ SAME_MEMBER = '"group.instance.id" = "victim"'
 """A member that comes back gets its partitions at once, and not when its last life has expired."""
 
 
-def configure(folder: Path, bootstrap: str, topic: str, name: str, properties: str) -> Path:
+def configure(
+    folder: Path,
+    bootstrap: str,
+    topic: str,
+    name: str,
+    properties: str,
+    dimensions: Mapping[str, int] = DIMENSIONS,
+) -> Path:
     """Write a configuration that reads a topic as a group with a state and outputs of its own."""
     path = folder / f"{topic}.{name}.toml"
+    views = "".join(f'[[views]]\nname = "{n}"\ndimension = {d}\n' for n, d in dimensions.items())
     text = _CONFIGURATION.format(
         topic=topic,
         name=name,
         bootstrap=bootstrap,
-        views=_VIEWS,
+        views=views,
         clusters=CLUSTERS,
         chunk=CHUNK,
         every=SNAPSHOT_EVERY,
@@ -76,9 +84,9 @@ def configure(folder: Path, bootstrap: str, topic: str, name: str, properties: s
     return path
 
 
-def make_topics(config: Path) -> list[str]:
+def make_topics(config: Path, settings: Sequence[str] = ()) -> list[str]:
     """Make the topics of a stream but for its input, which exists; which were made."""
-    configuration = load(config, {})
+    configuration = load(config, {}, settings)
     topics = Topics(configuration.kafka_settings())
     return topics.create(topic_plans(configuration, topics))
 
@@ -101,15 +109,20 @@ class Journey:
         name: str,
         start: Start,
         properties: str = SAME_MEMBER,
+        *,
+        settings: Sequence[str] = (),
+        dimensions: Mapping[str, int] = DIMENSIONS,
     ) -> None:
+        """`settings` are laid over the configuration of every life, each as `section.key=value`."""
         self.content = content
         self._start = start
         self.lives: list[Life] = []
         self._folder = folder
         self._name = name
         self._bootstrap = bootstrap
-        self._config = configure(folder, bootstrap, content.topic, name, properties)
-        self._topics = make_topics(self._config)
+        self._config = configure(folder, bootstrap, content.topic, name, properties, dimensions)
+        self._settings = settings
+        self._topics = make_topics(self._config, settings)
         self.rankings = self.subscriber("rankings")
         self.letters = self.subscriber("letters")
 
@@ -136,10 +149,16 @@ class Journey:
         """A new one, of one of the outputs."""
         return Subscriber(self._bootstrap, f"{self.content.topic}.{self._name}.{output}", isolation)
 
-    def start(self, moment: Moment | None = None, sent: Signal = "KILL") -> Life:
-        """Another process, which may send itself a signal in a moment of its life."""
+    def start(
+        self, moment: Moment | None = None, sent: Happening = "KILL", more: Sequence[str] = ()
+    ) -> Life:
+        """Another process, to which something may happen in a moment of its life.
+
+        `more` are further arguments of `victim`.
+        """
         log = self._folder / f"{self._name}-{len(self.lives)}.log"
-        life = Life(self._start, self._config, log, moment, sent)
+        flags = [argument for setting in self._settings for argument in ("--set", setting)]
+        life = Life(self._start, self._config, log, moment, sent, [*flags, *more])
         self.lives.append(life)
         return life
 

@@ -6,14 +6,14 @@ import json
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
+from tests.recovery.hindrances import Happening
 from tests.recovery.starting import Start
 from tests.recovery.victim import Moment
 
-Signal = Literal["KILL", "TERM", "STOP"]
 PATIENCE_SECONDS = 120.0
 """When to give up; far more than anything takes, also on a busy machine."""
 
@@ -27,11 +27,12 @@ class Life:
         config: Path,
         log: Path,
         moment: Moment | None = None,
-        sent: Signal = "KILL",
+        sent: Happening = "KILL",
+        more: Sequence[str] = (),
     ) -> None:
-        arguments = ["--config", str(config)]
+        arguments = ["--config", str(config), *more]
         if moment is not None:
-            arguments += ["--die-at", str(moment), "--signal", sent]
+            arguments += ["--die-at", str(moment), "--then", sent]
         self._log = log
         self._process = start(arguments, log)
 
