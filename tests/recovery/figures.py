@@ -28,6 +28,13 @@ def usage(pid: int) -> Usage:
     return Usage(int(fields["VmRSS"].split()[0]) / 1024, int(fields["Threads"]), files)
 
 
+def peak(pid: int) -> float:
+    """The most megabytes of memory that it had at any time."""
+    status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    (line,) = [line for line in status.splitlines() if line.startswith("VmHWM")]
+    return int(line.split()[1]) / 1024
+
+
 class Flatness(NamedTuple):
     """Samples of a long run, at even distances, after the first quarter of them, the warm-up."""
 

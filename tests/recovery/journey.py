@@ -123,6 +123,7 @@ class Journey:
         self._config = configure(folder, bootstrap, content.topic, name, properties, dimensions)
         self._settings = settings
         self._topics = make_topics(self._config, settings)
+        self._admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
         self.rankings = self.subscriber("rankings")
         self.letters = self.subscriber("letters")
 
@@ -161,6 +162,13 @@ class Journey:
         life = Life(self._start, self._config, log, moment, sent, [*flags, *more])
         self.lives.append(life)
         return life
+
+    @property
+    def members(self) -> int:
+        """Processes that the group knows of."""
+        name = f"{self.content.topic}.{self._name}"
+        (described,) = self._admin.describe_consumer_groups([name]).values()
+        return len(described.result(PATIENCE_SECONDS).members)
 
     def published(self) -> int:
         """Rankings that a subscriber has received by now."""

@@ -54,6 +54,17 @@ class Life:
         """The lines of its log with this event."""
         return [line for line in map(_parsed, self._lines()) if line.get("event") == event]
 
+    def said(self, text: str) -> bool:
+        """Whether its log has this text anywhere."""
+        return any(text in line for line in self._lines())
+
+    def ends(self) -> int:
+        """Wait for its end, however it comes; how it has ended (-n by signal n)."""
+        found = self._process.code(PATIENCE_SECONDS)
+        if found is None:
+            raise self.wrong("does not end")
+        return found
+
     def signal(self, what: signal.Signals) -> None:
         if not self.ended:
             os.kill(self.pid, what)

@@ -16,7 +16,9 @@ from pathlib import Path
 from signal import SIGKILL
 from typing import NamedTuple, get_args
 
+from stream_fs.errors import StreamFsError
 from stream_fs.service.configuration import load
+from stream_fs.service.exit_codes import exit_code
 from stream_fs.service.run import run
 from stream_fs.service.stopping import Stopping
 from tests.recovery.hindrances import Happening, happen, jumping_clock, slowness
@@ -81,7 +83,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         hindrances.append(jumping_clock(options.clock))
     step = hook(options.die_at, options.then, hindrances)
     with Stopping() as stopping:
-        return run(load(options.config, os.environ, options.set), stopping, step=step)
+        try:
+            return run(load(options.config, os.environ, options.set), stopping, step=step)
+        except StreamFsError as error:  # as the command does
+            sys.stderr.write(f"stream-fs: {error}\n")
+            return exit_code(error)
 
 
 if __name__ == "__main__":
