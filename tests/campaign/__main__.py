@@ -12,7 +12,7 @@ from typing import cast
 
 from tests.campaign.account import Account, Part, table
 
-PARTS = ("kills", "processes", "hostile", "flood", "security", "audit")
+PARTS = ("kills", "processes", "load", "hostile", "flood", "security", "audit", "endurance", "soak")
 """Modules of this package, in their order."""
 
 
