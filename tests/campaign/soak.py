@@ -116,7 +116,10 @@ def compared(found: Published, expected: Published) -> tuple[Comparison, Compari
     """Partition by partition, all together."""
     ours, theirs = by_partition(found), by_partition(expected)
     nothing = Published([], [])
-    pairs = [ours.get(number, nothing).against(theirs[number]) for number in theirs]
+    pairs = [
+        ours.get(number, nothing).against(theirs.get(number, nothing))
+        for number in sorted(ours.keys() | theirs.keys())
+    ]
     rankings, letters = zip(*pairs, strict=True)
     return sum(rankings[1:], rankings[0]), sum(letters[1:], letters[0])
 
