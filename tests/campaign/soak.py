@@ -74,6 +74,7 @@ class Soak:
                 self._other = self._journey.start()
             case "SIGTERM":
                 self._remember()
+                address(self._other)  # earlier it knows nothing of orderly ends
                 self._other.stop()
                 self._other = self._journey.start()
             case "the broker restarts":

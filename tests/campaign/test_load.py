@@ -8,11 +8,8 @@ import pytest
 
 from stream_fs.broker import Broker
 from tests.campaign.load import Load, bear, burst, hot, slow_down, wide
-from tests.integration.conftest import broker
 from tests.recovery.stage import stage
 from tests.recovery.starting import Forked
-
-__all__ = ["broker"]
 
 
 @pytest.mark.parametrize(

@@ -12,13 +12,11 @@ from stream_fs.broker import Broker
 from tests.campaign import processes
 from tests.campaign.account import Account
 from tests.campaign.processes import Fault, jump, lack_room, suffer
-from tests.integration.conftest import broker
 from tests.recovery import zombies
 from tests.recovery.shortage import run_out_of_memory
 from tests.recovery.stage import Stage, stage
 from tests.recovery.starting import Forked
 
-__all__ = ["broker"]
 CHUNKS = 24
 
 FAULTS = [

@@ -9,13 +9,10 @@ import pytest
 from stream_fs.broker import Broker
 from tests.campaign.growth import Growth, Sample
 from tests.campaign.soak import compared, restarts, soak
-from tests.integration.conftest import broker
 from tests.recovery.comparison import Published, by_partition
 from tests.recovery.figures import Usage
 from tests.recovery.starting import Forked
 from tests.recovery.subscriber import Received
-
-__all__ = ["broker"]
 
 
 def test_faults_every_second_change_no_byte(broker: Broker, tmp_path: Path) -> None:
