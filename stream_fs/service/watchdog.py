@@ -21,8 +21,8 @@ class Watchdog:
     process is ended at once, without clean-up, which may hang as well: nothing is lost by it, for
     whatever is not committed will be read again.
 
-    Where the process as a whole stood still (SIGSTOP, a paused container), the loop is not to blame,
-    and gets the whole time again.
+    Where the process as a whole stood still (SIGSTOP, a paused container), the loop is not to
+    blame, and gets the whole time again.
     """
 
     def __init__(

@@ -77,7 +77,8 @@ class Source:
     def __init__(
         self, bootstrap: str, topic: str, partition: int = 0, seed: int = 0, *, clean: bool = False
     ) -> None:
-        self._producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 5})
+        # Silent: the broker may be taken away meanwhile, and what is not written is told.
+        self._producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 5, "log_level": 0})
         self._place = (topic, partition)
         self._records = good_records(seed)
         self._chance = np.random.default_rng(seed)
