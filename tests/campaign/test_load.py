@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from stream_fs.broker import Broker
-from tests.campaign.load import Load, bear, burst, hot, slow_down, wide
+from tests.campaign.load import bear, slow_down
+from tests.campaign.loads import Load, burst, hot, wide
 from tests.recovery.stage import stage
 from tests.recovery.starting import Forked
 
 
 @pytest.mark.parametrize(
-    "load",
+    "made",
     [
-        pytest.param(burst(50_000), id="burst"),
-        pytest.param(hot(32, 3), id="one-hot-partition"),
-        pytest.param(wide(2), id="largest-records"),
+        pytest.param(partial(burst, 50_000), id="burst"),
+        pytest.param(partial(hot, 32, 3), id="one-hot-partition"),
+        pytest.param(partial(wide, 2), id="largest-records"),
     ],
 )
-def test_it_changes_no_byte(broker: Broker, tmp_path: Path, load: Load) -> None:
+def test_it_changes_no_byte(broker: Broker, tmp_path: Path, made: Callable[[], Load]) -> None:
+    load = made()
     account = bear(broker, tmp_path, load, pause=0, start=Forked)
     assert account.right, (account.compared, account.shown, *account.problems)
     if load.dimensions is not None:
