@@ -18,6 +18,7 @@ from statistics import median
 
 from stream_fs.broker import Broker, running_broker
 from stream_fs.broker.external import ExternalBroker
+from stream_fs.service.exit_codes import ExitCode
 from tests.campaign.account import Account, AddArgument
 from tests.campaign.feeding import Feeding
 from tests.campaign.growth import LEAST_SAMPLES, MOST, Growth, Sample
@@ -57,8 +58,8 @@ class Soak:
         self._other = journey.start()
         self.done: Counter[str] = Counter()
         self.steady = Growth()
-        self.lives: list[Sample] = []
-        self.problems: list[str] = []
+        self.lives: list[float] = []
+        """Megabytes that each ended life had in the end."""
 
     def suffer(self) -> None:
         """One fault, whichever comes."""
@@ -74,8 +75,7 @@ class Soak:
                 self._other = self._journey.start()
             case "SIGTERM":
                 self._remember()
-                address(self._other)  # earlier it knows nothing of orderly ends
-                self._other.stop()
+                self._stop_other()
                 self._other = self._journey.start()
             case "the broker restarts":
                 self._broker.stop()
@@ -94,23 +94,34 @@ class Soak:
         names = series_at(self._pages)
         held = sum(name.startswith("stream_fs_chunk_fill") for name in names)
         self.steady.add(Sample(held, usage(self._steady.pid), len(names)))
-        for life in (self._steady, self._other):
-            if life.ended:
-                raise life.wrong("has ended by itself")
+        if self._steady.ended:
+            raise self._steady.wrong("has ended by itself")
+        self._revive()
 
     def finish(self, chunks: int) -> Published:
         """Let them come to the end of what was written, and end them."""
         for goal in range(self._journey.published(), chunks, 20):
             self._journey.reach(self._steady, goal)
         self._journey.reach(self._steady, chunks)
-        self._other.stop()
+        self._revive()
+        self._stop_other()
         self._steady.stop()
         return Published(self._journey.rankings.everything(), self._journey.letters.everything())
+
+    def _revive(self) -> None:
+        """As a supervisor does with a process that found no broker when it started."""
+        if self._other.ended:
+            self._other.expect(ExitCode.BROKER)
+            self._other = self._journey.start()
+
+    def _stop_other(self) -> None:
+        address(self._other)  # before it has its pages, it may know nothing of orderly ends
+        self._other.stop()
 
     def _remember(self) -> None:
         """What a life used in the end, if it was at work by then."""
         if self._other.log("chunk committed"):
-            self.lives.append(Sample(0, usage(self._other.pid), 0))
+            self.lives.append(usage(self._other.pid).megabytes)
 
 
 def compared(found: Published, expected: Published) -> tuple[Comparison, Comparison]:
@@ -171,7 +182,7 @@ def soak(
     told = ", ".join(f"{name} × {count}" for name, count in sorted(members.done.items()))
     yield Account(told, members.done.total(), rankings, letters, f"{seconds:g} s", tuple(wrong))
     yield members.steady.account("the same: a member that is left alone", members.done.total())
-    yield from restarts([sample.usage.megabytes for sample in members.lives])
+    yield from restarts(members.lives)
 
 
 def restarts(ends: Sequence[float]) -> Iterator[Account]:
