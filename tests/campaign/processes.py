@@ -12,7 +12,8 @@ from typing import NamedTuple
 from stream_fs.broker import running_broker
 from tests.campaign.account import Account, AddArgument
 from tests.recovery import full_disk, zombies
-from tests.recovery.comparison import Published
+from tests.recovery.comparison import Comparison, Published
+from tests.recovery.hindrances import JUMP_CHUNKS
 from tests.recovery.journey import SAME_MEMBER, Journey
 from tests.recovery.shortage import run_out_of_memory
 from tests.recovery.stage import Stage, stage
@@ -27,7 +28,7 @@ DISK_CHUNKS, DISK_BYTES = 40, 40_960
 
 
 class Fault(NamedTuple):
-    """What a journey suffers, how often, and as what kind of member; `inflict` tells more."""
+    """What journeys suffer, how often each, and as what kind of member; `inflict` tells more."""
 
     name: str
     times: int
@@ -44,47 +45,46 @@ def jump(journey: Journey, chunks: int) -> str:
     return "±5 h every 3 chunks"
 
 
-def repeated(inflict: Callable[[Journey], str], times: int) -> Callable[[Journey], str]:
-    """So many times; what was told, each once."""
-    return lambda journey: ", ".join(sorted({inflict(journey) for _ in range(times)}))
-
-
-def oversleeping(steps: Sequence[str], times: int) -> Iterator[Fault]:
+def oversleeping(steps: Sequence[str]) -> Iterator[Fault]:
     """Stopped until the group has given it up, at each of these steps."""
     for step in steps:
         for kind, properties in (("", zombies.NAMELESS), (", named", zombies.NAMED)):
-            inflict = repeated(partial(zombies.oversleep, step=step), times)
+            inflict = partial(zombies.oversleep, step=step)
             name = f"SIGSTOP past the session when {step}{kind}, SIGCONT"
-            yield Fault(name, times, inflict, properties, zombies.SETTINGS)
-        inflict = repeated(partial(zombies.oversleep_and_be_replaced, step=step), times)
+            yield Fault(name, 1, inflict, properties, zombies.SETTINGS)
+        inflict = partial(zombies.oversleep_and_be_replaced, step=step)
         name = f"SIGSTOP past the session when {step}, replaced, SIGCONT"
-        yield Fault(name, times, inflict, zombies.NAMELESS, zombies.SETTINGS)
+        yield Fault(name, 1, inflict, zombies.NAMELESS, zombies.SETTINGS)
 
 
-def faults(options: Namespace) -> Iterator[Fault]:
+def faults() -> Iterator[Fault]:
     """All of them but for the disk's."""
-    times = options.process_rounds
-    yield from oversleeping([step for step in STEPS if step != "snapshot sent"], times)
-    yield Fault("two with one name", times, repeated(zombies.twins, times), zombies.NAMED)
-    yield Fault("two without a name", times, repeated(zombies.spare, times), zombies.NAMELESS)
+    yield from oversleeping([step for step in STEPS if step != "snapshot sent"])
+    yield Fault("two with one name", 1, zombies.twins, zombies.NAMED)
+    yield Fault("two without a name", 1, zombies.spare, zombies.NAMELESS)
     yield Fault("an allocation fails", len(STEPS), partial(run_out_of_memory, what="MEMORY"))
     yield Fault("no memory is left", len(STEPS), partial(run_out_of_memory, what="HOG"))
-    yield Fault("the clock jumps", 30 // 3, partial(jump, chunks=30))
+    yield Fault("the clock jumps", 30 // JUMP_CHUNKS, partial(jump, chunks=30))
 
 
-def suffer(staged: Stage, fault: Fault, number: int) -> Account:
-    """One journey."""
-    shown = ""
-    with staged.journey(f"process-{number}", fault.properties, fault.settings) as journey:
-        try:
-            shown = fault.inflict(journey)
-            found = journey.complete()
-            wrong = problems(message.value for message in found.rankings)
-        except (AssertionError, TimeoutError) as error:
-            found = Published(journey.rankings.messages, journey.letters.messages)
-            wrong = [str(error)]
-    rankings, letters = found.against(staged.expected)
-    return Account(fault.name, fault.times, rankings, letters, shown, tuple(wrong))
+def suffer(staged: Stage, fault: Fault, name: str, rounds: int = 1) -> Account:
+    """So many journeys; what is told of them, each thing once."""
+    compared: list[tuple[Comparison, Comparison]] = []
+    shown: set[str] = set()
+    wrong: list[str] = []
+    for number in range(rounds):
+        with staged.journey(f"{name}-{number}", fault.properties, fault.settings) as journey:
+            try:
+                shown.add(fault.inflict(journey))
+                found = journey.complete()
+                wrong += problems(message.value for message in found.rankings)
+            except (AssertionError, TimeoutError) as error:
+                found = Published(journey.rankings.messages, journey.letters.messages)
+                wrong.append(str(error))
+        compared.append(found.against(staged.expected))
+    rankings, letters = (sum(all_of[1:], all_of[0]) for all_of in zip(*compared, strict=True))
+    told = ", ".join(sorted(shown))
+    return Account(fault.name, rounds * fault.times, rankings, letters, told, tuple(wrong))
 
 
 def lack_room(folder: Path, chunks: int = DISK_CHUNKS, room: int = DISK_BYTES) -> Iterator[Account]:
@@ -114,12 +114,10 @@ def run(options: Namespace) -> Iterator[Account]:
         running_broker() as broker,
         stage(broker, Path(folder), options.process_chunks, Fresh) as staged,
     ):
-        for number, fault in enumerate(faults(options)):
-            yield suffer(staged, fault, number)
+        for number, fault in enumerate(faults()):
+            yield suffer(staged, fault, f"process-{number}", options.process_rounds)
 
 
 def arguments(add: AddArgument) -> None:
-    add(
-        "--process-rounds", type=int, default=2, help="times that each kind oversleeps or is double"
-    )
+    add("--process-rounds", type=int, default=2, help="journeys for every fault")
     add("--process-chunks", type=int, default=60, help="chunks in the stream")

@@ -20,7 +20,9 @@ NAMELESS = (
 NAMED = f'{NAMELESS}, "group.instance.id" = "victim"'
 SETTINGS = (f"kafka.transaction_timeout={TRANSACTION_SECONDS}",)
 CHUNKS = 5
-"""That others publish meanwhile."""
+"""That are published between one thing and the next, as long as there are any."""
+CALM = ("--slow", "0.2")
+"""So that there is something to do for both of two."""
 FENCED = "taken over by another owner"
 
 
@@ -29,10 +31,9 @@ def oversleep(journey: Journey, step: str) -> str:
 
     It has to find its way back by itself.
     """
-    committed = journey.published()
     life = _asleep(journey, step)
     life.signal(signal.SIGCONT)
-    journey.reach(life, committed + CHUNKS)
+    _go_on(journey, life)
     fenced = len(life.log(FENCED))
     life.stop()
     return f"fenced {fenced}"
@@ -40,17 +41,21 @@ def oversleep(journey: Journey, step: str) -> str:
 
 def oversleep_and_be_replaced(journey: Journey, step: str) -> str:
     """A life stands still until another one has its place; then both go on, one of them works."""
-    committed = journey.published()
     late = _asleep(journey, step)
-    heir = journey.start()
-    journey.reach(heir, committed + CHUNKS)
+    heir = journey.start(more=CALM)
+    _go_on(journey, heir)
     late.signal(signal.SIGCONT)
     late.until(lambda: late.said(FENCED) or late.said("partition given up"), "hearing of it")
-    journey.reach(heir, committed + 2 * CHUNKS)
+    _go_on(journey, heir)
     wait_until(lambda: journey.members == 2, "both are in the group")
     late.stop()
     heir.stop()
     return f"{'fenced' if late.said(FENCED) else 'told by the group'}"
+
+
+def _go_on(journey: Journey, life: Life) -> None:
+    """Wait for a few more rankings, if there are any."""
+    journey.reach(life, min(journey.published() + CHUNKS, journey.content.chunks))
 
 
 def _asleep(journey: Journey, step: str) -> Life:
@@ -67,27 +72,29 @@ def twins(journey: Journey) -> str:
 
     So it does where a supervisor starts a replacement before the old process is gone.
     """
-    first = journey.start()
-    journey.reach(first, journey.published() + CHUNKS)
-    second = journey.start()
+    first = journey.start(more=CALM)
+    _go_on(journey, first)
+    second = journey.start(more=CALM)
     found = first.ends()
     assert found == ExitCode.BROKER, first.wrong(f"should not have ended with {found}")
     assert first.said("group.instance.id"), first.wrong("does not say why it ended")
-    journey.reach(second, journey.published() + CHUNKS)
+    _go_on(journey, second)
+    second.until_running()
     second.stop()
     return f"the first ends with {found}"
 
 
 def spare(journey: Journey) -> str:
     """Two without names share a partition: one waits, and goes on when the other is killed."""
-    first = journey.start()
-    journey.reach(first, journey.published() + CHUNKS)
-    second = journey.start()
+    first = journey.start(more=CALM)
+    _go_on(journey, first)
+    second = journey.start(more=CALM)
     wait_until(lambda: journey.members == 2, "both are in the group")
-    journey.reach(first, journey.published() + CHUNKS)
+    _go_on(journey, first)
     owner, heir = (first, second) if not first.said("partition given up") else (second, first)
     owner.kill()
-    journey.reach(heir, journey.published() + CHUNKS)
+    heir.until_running()
+    _go_on(journey, heir)
     assert not heir.said(FENCED), heir.wrong("was fenced without need")
     heir.stop()
     return "the spare goes on"
