@@ -11,6 +11,9 @@ from confluent_kafka import KafkaException
 
 from tests.recovery.content import Source, chunks_in
 
+OUTAGE_SECONDS = 300.0
+"""That a broker may be away, on a busy machine."""
+
 
 class Feeding:
     """A thread that writes so many good records a second to each partition, bad ones among them."""
@@ -52,7 +55,7 @@ class Feeding:
             while not self._stopped.wait(0.5):
                 due = round((time.monotonic() - began) * self._rate) - self._written
                 for source in self._sources:
-                    source.write(due)
+                    source.write(due, OUTAGE_SECONDS)
                 self._written += due
         except (AssertionError, KafkaException) as error:  # raised where it is waited for
             self._error = error
