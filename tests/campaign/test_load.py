@@ -19,7 +19,7 @@ from tests.recovery.starting import Forked
     "made",
     [
         pytest.param(partial(burst, 50_000), id="burst"),
-        pytest.param(partial(hot, 32, 3), id="one-hot-partition"),
+        pytest.param(partial(hot, 12, 3), id="one-hot-partition"),
         pytest.param(partial(wide, 2), id="largest-records"),
     ],
 )

@@ -16,7 +16,7 @@ from confluent_kafka.admin import AdminClient
 
 from stream_fs.kafka import Topics
 from stream_fs.service.configuration import load
-from stream_fs.service.topic_plans import topic_plans
+from stream_fs.service.topic_plans import topic_plans, topic_problems
 from tests.integration.processes import wait_until
 from tests.recovery.comparison import Published
 from tests.recovery.content import CHUNK, CLUSTERS, DIMENSIONS, SNAPSHOT_EVERY, Content
@@ -88,7 +88,10 @@ def make_topics(config: Path, settings: Sequence[str] = ()) -> list[str]:
     """Make the topics of a stream but for its input, which exists; which were made."""
     configuration = load(config, {}, settings)
     topics = Topics(configuration.kafka_settings())
-    return topics.create(topic_plans(configuration, topics))
+    made = topics.create(topic_plans(configuration, topics))
+    # A busy broker has agreed to make them before it tells everybody of them.
+    wait_until(lambda: not topic_problems(configuration, topics), "the topics are there")
+    return made
 
 
 def delete_topics(bootstrap: str, names: Sequence[str]) -> None:
