@@ -9,13 +9,7 @@ WORKERS ?= 2
 # Where the data sets of `make quality` and `make evaluate` are, and where their results go.
 DATA ?= ../shared/data
 OUTPUT ?= build/evaluation
-<<<<<<< HEAD
-# Chunks of the long run of `make campaign`.
-CHUNKS ?= 2000
 # More arguments for what test, bench-…, quality, evaluate or campaign runs.
-=======
-# More arguments for what test, bench-selector, bench-capacity, quality, evaluate or campaign runs.
->>>>>>> 9b923a6 (Campaign: load, endurance and a soak with faults every few seconds)
 ARGS ?=
 # Where the versions are locked of what the service is compared with.
 PEERS := tests/benchmarks/peers
