@@ -9,8 +9,6 @@ WORKERS ?= 2
 # Where the data sets of `make quality` and `make evaluate` are, and where their results go.
 DATA ?= ../shared/data
 OUTPUT ?= build/evaluation
-# Chunks of the long run of `make campaign`.
-CHUNKS ?= 2000
 # More arguments for what test, bench, bench-…, quality, evaluate or campaign runs.
 ARGS ?=
 # Where the versions are locked of what the service is compared with.
@@ -55,7 +53,6 @@ audit: setup ## known vulnerabilities of everything that constraints.txt pins
 
 campaign: setup ## attack the service on real brokers, and compare what it publishes byte by byte
 	$(RUN) tests.campaign $(ARGS)
-	$(RUN) tests.recovery.endurance --chunks $(CHUNKS)
 
 bench: setup ## the whole service on a real broker, against floors and goals; --quick, --sections
 	@bash .ci/broker

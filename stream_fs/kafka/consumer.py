@@ -90,13 +90,17 @@ class KafkaInput:
                 on_lost=self._on_lost,
             )
 
-    def poll(self, timeout: float) -> Mapping[Partition, Sequence[Message]]:
+    def poll(
+        self, timeout: float, most: int | None = None
+    ) -> Mapping[Partition, Sequence[Message]]:
         """Messages by partition, of those that were resumed, from the offset given then."""
         for partition, offset in tuple(self._waiting.items()):
             self._place(partition, offset)
         received, self._kept = self._kept, []
         with translated("polling", self.trouble):
-            received += self._consume(0.0 if received else timeout)
+            received += self._consume(
+                0.0 if received else timeout, self._batch if most is None else most
+            )
         if self._raised is not None:  # by an `Assignment`; the messages must not be lost with it
             raised, self._raised, self._kept = self._raised, None, received
             raise raised
@@ -119,14 +123,14 @@ class KafkaInput:
                 del batches[partition]
         return batches
 
-    def _consume(self, timeout: float) -> list[Received]:
+    def _consume(self, timeout: float, most: int) -> list[Received]:
         """What is there; at the latest shortly after the first message has come."""
         if timeout <= _GATHER_SECONDS:
-            return self._consumer.consume(self._batch, timeout)
+            return self._consumer.consume(most, timeout)
         first = self._consumer.poll(timeout)
         if first is None:
             return []
-        return [first, *self._consumer.consume(self._batch - 1, _GATHER_SECONDS)]
+        return [first, *self._consumer.consume(most - 1, _GATHER_SECONDS)]
 
     def resume(self, partition: Partition, offset: int) -> None:
         """Deliver this partition, from this offset on."""

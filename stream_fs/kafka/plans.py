@@ -14,6 +14,9 @@ BROKER_DEFAULT: Final = -1
 _DAY_MS: Final = 86_400_000
 _BATCH_BYTES: Final = 1_024
 """More than the frame of a batch with one record."""
+_BROKER_TIME: Final = {"message.timestamp.type": "LogAppendTime"}
+"""Of what we write: a broker refuses records that are stamped more than an hour ahead of its own
+clock, so a clock that is wrong here would stop the stream. Their content has no such time."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,7 @@ def rankings_plan(
         "cleanup.policy": "compact",
         "min.compaction.lag.ms": str(7 * _DAY_MS),
         "max.message.bytes": str(largest_message + _BATCH_BYTES),
+        **_BROKER_TIME,
     }
     return TopicPlan(name, partitions, replication, config | _durable(replication))
 
@@ -60,6 +64,7 @@ def state_plan(name: str, partitions: int, replication: int = BROKER_DEFAULT) ->
         "cleanup.policy": "compact",
         "segment.bytes": str(64 * 2**20),
         "min.cleanable.dirty.ratio": "0.2",
+        **_BROKER_TIME,
     }
     return TopicPlan(name, partitions, replication, config | _durable(replication), follows=True)
 
@@ -72,6 +77,7 @@ def dead_letters_plan(
         "cleanup.policy": "delete",
         "retention.ms": str(30 * _DAY_MS),
         "max.message.bytes": str(largest_message + HEADERS_BYTES),
+        **_BROKER_TIME,
     }
     return TopicPlan(name, partitions, replication, config | _durable(replication))
 

@@ -13,8 +13,8 @@ from typing import cast
 from tests.campaign.account import Account, Part, table
 
 PARTS = (
-    "kills", "cluster", "network", "membership", "partitions",
-    "hostile", "flood", "security", "audit",
+    "kills", "processes", "cluster", "network", "membership", "partitions",
+    "load", "hostile", "flood", "security", "audit", "endurance", "soak",
 )  # fmt: skip
 """Modules of this package, in their order."""
 

@@ -1,4 +1,4 @@
-"""The broker of the integration tests, for faults that leave it alone."""
+"""The broker of the integration tests, for the short forms of the campaign."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class Troupe:
             life.kill()
 
     def join(self) -> Life:
-        life = self.journey.start(stand=self._stand)
+        life = self.journey.start(more=["--stand", str(self._stand)] if self._stand else [])
         self.members.append(life)
         return life
 

@@ -7,7 +7,7 @@ compared to the byte.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -17,16 +17,16 @@ from confluent_kafka.admin import AdminClient
 
 from stream_fs.kafka import Topics
 from stream_fs.service.configuration import load
-from stream_fs.service.topic_plans import topic_plans
+from stream_fs.service.topic_plans import topic_plans, topic_problems
 from tests.integration.processes import wait_until
 from tests.recovery.comparison import Published
 from tests.recovery.content import CHUNK, CLUSTERS, DIMENSIONS, SNAPSHOT_EVERY, Content
-from tests.recovery.life import PATIENCE_SECONDS, Life, Signal
+from tests.recovery.hindrances import Happening
+from tests.recovery.life import PATIENCE_SECONDS, Life
 from tests.recovery.starting import Start
 from tests.recovery.subscriber import Subscriber
 from tests.recovery.victim import Moment
 
-_VIEWS = "".join(f'[[views]]\nname = "{n}"\ndimension = {d}\n' for n, d in DIMENSIONS.items())
 _CONFIGURATION = """\
 [stream]
 name = "recovery"
@@ -81,10 +81,17 @@ USUAL = Manner()
 
 
 def configure(
-    folder: Path, bootstrap: str, topic: str, name: str, properties: str, manner: Manner = USUAL
+    folder: Path,
+    bootstrap: str,
+    topic: str,
+    name: str,
+    properties: str,
+    manner: Manner = USUAL,
+    dimensions: Mapping[str, int] = DIMENSIONS,
 ) -> Path:
     """Write a configuration that reads a topic as a group with a state and outputs of its own."""
     path = folder / f"{topic}.{name}.toml"
+    views = "".join(f'[[views]]\nname = "{n}"\ndimension = {d}\n' for n, d in dimensions.items())
     text = _CONFIGURATION.format(
         topic=topic,
         name=name,
@@ -92,7 +99,7 @@ def configure(
         merge=str(manner.merge).lower(),
         protocol=manner.protocol,
         limits=manner.limits,
-        views=_VIEWS,
+        views=views,
         clusters=CLUSTERS,
         chunk=CHUNK,
         every=SNAPSHOT_EVERY,
@@ -102,16 +109,19 @@ def configure(
     return path
 
 
-def make_topics(config: Path) -> list[str]:
+def make_topics(config: Path, settings: Sequence[str] = ()) -> list[str]:
     """Make the topics of a stream but for its input, which exists; which were made.
 
     As `stream-fs topics create` does it, which gives the state as many partitions as the input has.
     """
-    configuration = load(config, {})
+    configuration = load(config, {}, settings)
     topics = Topics(configuration.kafka_settings())
     plans = topic_plans(configuration, topics)
     topics.grow(plans)
-    return topics.create(plans)
+    made = topics.create(plans)
+    # A busy broker has agreed to make them before it tells everybody of them.
+    wait_until(lambda: not topic_problems(configuration, topics), "the topics are there")
+    return made
 
 
 def delete_topics(bootstrap: str, names: Sequence[str]) -> None:
@@ -137,15 +147,23 @@ class Journey:
         properties: str = SAME_MEMBER,
         manner: Manner = USUAL,
         make: Callable[[Path], list[str]] | None = None,
+        *,
+        settings: Sequence[str] = (),
+        dimensions: Mapping[str, int] = DIMENSIONS,
     ) -> None:
+        """`settings` are laid over the configuration of every life, each as `section.key=value`."""
         self.content = content
         self._start = start
         self.lives: list[Life] = []
         self._folder = folder
         self._name = name
         self._bootstrap = bootstrap
-        self.config = configure(folder, bootstrap, content.topic, name, properties, manner)
-        self._topics = (make or make_topics)(self.config)
+        self.config = configure(
+            folder, bootstrap, content.topic, name, properties, manner, dimensions
+        )
+        self._settings = settings
+        self._topics = make_topics(self.config, settings) if make is None else make(self.config)
+        self._admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
         self.rankings = self.subscriber("rankings")
         self.letters = self.subscriber("letters")
 
@@ -177,15 +195,25 @@ class Journey:
         topic = self.content.topic
         return topic if what == "input" else f"{topic}.{self._name}.{what}"
 
-    def start(self, *moments: Moment, sent: Signal = "KILL", stand: int = 0) -> Life:
-        """Another process, which may send itself a signal in moments of its life.
+    def start(
+        self, moment: Moment | None = None, sent: Happening = "KILL", more: Sequence[str] = ()
+    ) -> Life:
+        """Another process, to which something may happen in a moment of its life.
 
-        Or it stops so many times at every step of a commit.
+        `more` are further arguments of `victim`.
         """
         log = self._folder / f"{self._name}-{len(self.lives)}.log"
-        life = Life(self._start, self.config, log, moments, sent, stand)
+        flags = [argument for setting in self._settings for argument in ("--set", setting)]
+        life = Life(self._start, self.config, log, moment, sent, [*flags, *more])
         self.lives.append(life)
         return life
+
+    @property
+    def members(self) -> int:
+        """Processes that the group knows of."""
+        name = f"{self.content.topic}.{self._name}"
+        (described,) = self._admin.describe_consumer_groups([name]).values()
+        return len(described.result(PATIENCE_SECONDS).members)
 
     def published(self) -> int:
         """Rankings that a subscriber has received by now."""

@@ -9,12 +9,12 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
+from tests.recovery.hindrances import Happening
 from tests.recovery.starting import Start
 from tests.recovery.victim import STANDS, Moment
 
-Signal = Literal["KILL", "TERM", "STOP"]
 PATIENCE_SECONDS = 120.0
 """When to give up; far more than anything takes, also on a busy machine."""
 
@@ -27,15 +27,13 @@ class Life:
         start: Start,
         config: Path,
         log: Path,
-        moments: Sequence[Moment] = (),
-        sent: Signal = "KILL",
-        stand: int = 0,
+        moment: Moment | None = None,
+        sent: Happening = "KILL",
+        more: Sequence[str] = (),
     ) -> None:
-        arguments = ["--config", str(config)]
-        if moments:
-            arguments += ["--die-at", *map(str, moments), "--signal", sent]
-        if stand:
-            arguments += ["--stand", str(stand)]
+        arguments = ["--config", str(config), *more]
+        if moment is not None:
+            arguments += ["--die-at", str(moment), "--then", sent]
         self._log = log
         self._process = start(arguments, log)
 
@@ -70,6 +68,17 @@ class Life:
         """How often it was stopped at each step."""
         lines = [line for line in self._lines() if line.startswith(STANDS)]
         return Counter(line.removeprefix(STANDS) for line in lines)
+
+    def said(self, text: str) -> bool:
+        """Whether its log has this text anywhere."""
+        return any(text in line for line in self._lines())
+
+    def ends(self) -> int:
+        """Wait for its end, however it comes; how it has ended (-n by signal n)."""
+        found = self._process.code(PATIENCE_SECONDS)
+        if found is None:
+            raise self.wrong("does not end")
+        return found
 
     def signal(self, what: signal.Signals) -> None:
         if not self.ended:

@@ -311,6 +311,14 @@ def test_an_error_is_one_message_without_a_traceback(
     assert "Traceback" not in err
 
 
+def test_a_want_of_memory_is_not_called_a_bug(service: Put, config: str, capsys: Capture) -> None:
+    service(failing(MemoryError()))
+    assert main(["run", "--config", config]) == ExitCode.PROBLEM
+    err = capsys.readouterr().err
+    assert err.startswith("stream-fs: there is not enough memory")
+    assert "should not happen" not in err
+
+
 def test_debug_shows_the_traceback_but_no_secret(
     service: Put, config: str, capsys: Capture
 ) -> None:
