@@ -20,6 +20,8 @@ class Plan:
     features: tuple[int, ...]
     """In all views together, where transactions are compared."""
     snapshot_bytes: int
+    races: tuple[int, ...]
+    """Numbers of the cases in which the service meets its peers."""
     growth_turns: int
     growth_length: int
     """Values of each size that is varied, at most."""
@@ -41,6 +43,7 @@ FULL = Plan(
     chunks=20,
     features=(1_000, 10_000),
     snapshot_bytes=20_000_000,
+    races=(0, 1, 2, 3),
     growth_turns=3,
     growth_length=4,
     growth_chunks=10,
@@ -51,6 +54,7 @@ QUICK = Plan(
     chunks=10,
     features=(1_000, 10_000),
     snapshot_bytes=20_000_000,
+    races=(2,),
     growth_turns=1,
     growth_length=2,
     growth_chunks=4,
@@ -61,6 +65,7 @@ TINY = Plan(
     chunks=2,
     features=(60,),
     snapshot_bytes=100_000,
+    races=(),
     growth_turns=1,
     growth_length=2,
     growth_chunks=2,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final, NamedTuple, TypeAlias
 
 from tests.benchmarks.growth import Growth
 from tests.benchmarks.measure import Comparison
+from tests.benchmarks.peers.contest import CASES, race
 from tests.benchmarks.service.floors import reading, whole
 from tests.benchmarks.service.growing import growing
 from tests.benchmarks.service.plan import Plan
@@ -27,6 +28,12 @@ class Section(NamedTuple):
     run: Callable[[Stage, Plan], Iterable[Figure]]
 
 
+def peers(stage: Stage, plan: Plan) -> Iterator[Comparison]:
+    """The service beside Quix Streams, Bytewax and plain loops."""
+    for number in plan.races:
+        yield from race(stage.bootstrap, CASES[number], plan.turns)
+
+
 SECTIONS: Final = (
     Section("reading", "Reading: a topic into chunks", reading),
     Section("whole", "End to end", whole),
@@ -34,5 +41,6 @@ SECTIONS: Final = (
     Section("restoring", "Restore", restoring),
     Section("sharing", "More processes", sharing),
     Section("starting", "Start, and start after a kill", starting),
+    Section("peers", "The same work by peers (seconds of ours over theirs)", peers),
     Section("growing", "Growth", growing),
 )
