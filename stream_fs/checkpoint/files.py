@@ -14,7 +14,7 @@ import os
 import struct
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -119,11 +119,9 @@ def writing(path: Path | None) -> Iterator[None]:
 
 def close_after_all(file: BinaryIO) -> None:
     """Close a file; where a write has failed, its buffer fails once more, and is of no use."""
-    try:
+    # The descriptor is closed even so. What was to be kept has been synced, or its failure told.
+    with suppress(OSError):
         file.close()
-    except OSError:
-        # The descriptor is closed by now. What was to be kept has been synced, or its failure told.
-        assert file.closed
 
 
 def sync_directory(directory: Path) -> None:

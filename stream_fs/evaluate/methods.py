@@ -107,8 +107,8 @@ def declared_views(data: IncompleteViews, space: Space = "declared") -> list[Vie
 
 def advised(data: IncompleteViews, view: int) -> Transform:
     """`unit` for counts and text, that is where most values are zero; else `minmax`."""
-    zeros = float((data.present_rows(view) == 0).mean())
-    return "unit" if zeros >= MOSTLY_ZERO else "minmax"
+    rows = data.present_rows(view)
+    return "unit" if rows.size and (rows == 0).mean() >= MOSTLY_ZERO else "minmax"
 
 
 def stream(selector: MultiViewSelector, problem: Problem, cut: Iterable[slice]) -> None:

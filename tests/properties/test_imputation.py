@@ -123,8 +123,9 @@ def close_states(one: State, other: State, tolerance: float) -> None:
 def test_dense_rows_equal_sparse_rows(preset: Any, transform: Transform, layout: Layout) -> None:
     """Sparse ranges start at zero, so every feature is made to have one from the beginning.
 
-    Enough features that no two rows are equally far from a third, and enough rows that the first
-    clusters are not the patterns of presence: in either case rounding would decide.
+    Enough features that hardly ever two rows are equally far from a third, and enough rows that the
+    first clusters are not the patterns of presence: in either case rounding would decide. One
+    neighbour in place of another that is as far moves a state by a few millionths.
     """
     views = [View(name, d, transform) for name, d in zip(layout.names, layout.dims, strict=True)]
     settled = {"min_iterations": 12, "max_iterations": 12}  # no decision that rounding could turn
@@ -135,7 +136,7 @@ def test_dense_rows_equal_sparse_rows(preset: Any, transform: Transform, layout:
         features = np.arange(rows.shape[1])
         rows[features % rows.shape[0], features] = 0.0
     sparse = converted(full, scipy.sparse.csr_array)
-    close_states(run(chosen, full)[0], run(chosen, sparse)[0], 1e-6)
+    close_states(run(chosen, full)[0], run(chosen, sparse)[0], 1e-5)
 
 
 @pytest.mark.parametrize("preset", ["default", "paper", "classical"])
