@@ -75,6 +75,7 @@ class KafkaInput:
         # Resumed, but nothing received yet: the offset, and what came first in its place.
         self._placed: dict[Partition, tuple[int, int | None]] = {}
         self._remind_at = 0.0
+        self._delivered: dict[Partition, float] = {}
         self._kept: list[Received] = []
         self._batch = _FIRST_BATCH
         self._raised: Exception | None = None
@@ -113,15 +114,36 @@ class KafkaInput:
         elif now - self._heard > _SILENCE_SECONDS:
             self._heard = now
             self._find_connection(_ANSWER_SECONDS)
-        if self._placed and now > self._remind_at:
+        if now > self._remind_at:
             self._remind_at = now + _SILENCE_SECONDS
             for partition, (offset, _) in tuple(self._placed.items()):
                 self._place(partition, offset)
+            if not received:
+                self._wake(now)
         batches = delivered(received, self._resumed, self._failed)
         for partition in [partition for partition in batches if partition in self._placed]:
             if not self._begins_right(partition, batches[partition][0].offset):
                 del batches[partition]
+        self._delivered.update(dict.fromkeys(batches, now))
         return batches
+
+    def _wake(self, now: float) -> None:
+        """Ask once more for records that are there, but do not come.
+
+        The client was seen to forget, in a rebalance, what it had fetched of a partition that
+        stayed: it would go on behind it when there is more, and nobody would know what was skipped.
+        """
+        silent = [
+            Partition(*place)
+            for place in self._resumed
+            if place not in self._placed
+            and now - self._delivered.get(Partition(*place), 0.0) > _SILENCE_SECONDS
+        ]
+        for partition in silent:
+            offset, end = self._resumed[partition], self.known_end(partition)
+            if end is not None and end > offset:
+                LOGGER.warning("%s stands still at %d of %d: asked again", partition, offset, end)
+                self.resume(partition, offset)
 
     def _consume(self, timeout: float, most: int) -> list[Received]:
         """What is there; at the latest shortly after the first message has come."""
@@ -286,6 +308,7 @@ class KafkaInput:
             self._resumed.pop((gone.topic, gone.partition), None)
             self._waiting.pop(Partition(gone.topic, gone.partition), None)
             self._placed.pop(Partition(gone.topic, gone.partition), None)
+            self._delivered.pop(Partition(gone.topic, gone.partition), None)
         if self._incremental:
             consumer.incremental_unassign(partitions)
         else:
