@@ -46,7 +46,7 @@ check: setup ## formatting, lint, types and layers
 
 test: check ## check, then the whole test suite
 	bash .ci/broker
-	$(RUN) pytest -n $(WORKERS) $(ARGS)
+	$(RUN) pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
 audit: setup ## known vulnerabilities of everything that constraints.txt pins
 	$(RUN) tests.campaign.audit
