@@ -76,6 +76,8 @@ class KafkaInput:
         self._placed: dict[Partition, tuple[int, int | None]] = {}
         self._remind_at = 0.0
         self._delivered: dict[Partition, float] = {}
+        self._asked: dict[Partition, tuple[int, int]] = {}
+        self._rebalanced = False
         self._kept: list[Received] = []
         self._batch = _FIRST_BATCH
         self._raised: Exception | None = None
@@ -120,6 +122,9 @@ class KafkaInput:
                 self._place(partition, offset)
             if not received:
                 self._wake(now)
+        if self._rebalanced:
+            self._rebalanced = False
+            self._doubt()
         batches = delivered(received, self._resumed, self._failed)
         for partition in [partition for partition in batches if partition in self._placed]:
             if not self._begins_right(partition, batches[partition][0].offset):
@@ -127,12 +132,19 @@ class KafkaInput:
         self._delivered.update(dict.fromkeys(batches, now))
         return batches
 
-    def _wake(self, now: float) -> None:
-        """Ask once more for records that are there, but do not come.
+    def _doubt(self) -> None:
+        """Ask once more for what comes next in the partitions that stay in a rebalance.
 
-        The client was seen to forget, in a rebalance, what it had fetched of a partition that
-        stayed: it would go on behind it when there is more, and nobody would know what was skipped.
+        The client was seen to forget what it had fetched of them: it would go on behind it when
+        there is more, and nobody would know what was skipped.
         """
+        for place, offset in tuple(self._resumed.items()):
+            partition = Partition(*place)
+            if partition not in self._placed:
+                self.resume(partition, offset)
+
+    def _wake(self, now: float) -> None:
+        """Ask once more for records that are there, but do not come."""
         silent = [
             Partition(*place)
             for place in self._resumed
@@ -141,8 +153,10 @@ class KafkaInput:
         ]
         for partition in silent:
             offset, end = self._resumed[partition], self.known_end(partition)
-            if end is not None and end > offset:
-                LOGGER.warning("%s stands still at %d of %d: asked again", partition, offset, end)
+            # Behind the last record there may be a transaction's marker: it is asked for but once.
+            if end is not None and end > offset and self._asked.get(partition) != (offset, end):
+                self._asked[partition] = (offset, end)
+                LOGGER.info("%s stands still at %d of %d: asked again", partition, offset, end)
                 self.resume(partition, offset)
 
     def _consume(self, timeout: float, most: int) -> list[Received]:
@@ -285,6 +299,7 @@ class KafkaInput:
         self.trouble.clear()
 
     def _on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        self._rebalanced = True
         # At its end a partition is always readable. A fetch may go out before the pause, and if it
         # fails (at 0, when retention has deleted that), the client refuses to seek ever after.
         places = [TopicPartition(p.topic, p.partition, OFFSET_END) for p in partitions]
@@ -296,10 +311,12 @@ class KafkaInput:
         self._tell(self._assignment.assigned, partitions)
 
     def _on_revoke(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        self._rebalanced = True
         self._tell(self._assignment.revoked, partitions)
         self._give_up(consumer, partitions)
 
     def _on_lost(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        self._rebalanced = True
         self._tell(self._assignment.lost, partitions)
         self._give_up(consumer, partitions)
 
@@ -309,6 +326,7 @@ class KafkaInput:
             self._waiting.pop(Partition(gone.topic, gone.partition), None)
             self._placed.pop(Partition(gone.topic, gone.partition), None)
             self._delivered.pop(Partition(gone.topic, gone.partition), None)
+            self._asked.pop(Partition(gone.topic, gone.partition), None)
         if self._incremental:
             consumer.incremental_unassign(partitions)
         else:
