@@ -9,16 +9,16 @@ WORKERS ?= 2
 # Where the data sets of `make quality` and `make evaluate` are, and where their results go.
 DATA ?= ../shared/data
 OUTPUT ?= build/evaluation
-# Chunks of the long run of `make campaign`.
-CHUNKS ?= 2000
-# More arguments for what test, bench-selector, bench-capacity, quality, evaluate or campaign runs.
+# More arguments for what test, bench, bench-…, quality, evaluate or campaign runs.
 ARGS ?=
+# Where the versions are locked of what the service is compared with.
+PEERS := tests/benchmarks/peers
 # With any value, `make demo` keeps running at the end.
 KEEP ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check test campaign bench-selector bench-capacity quality evaluate format \
-	lock clean
+.PHONY: help setup demo check test audit campaign bench bench-selector bench-capacity bench-peers \
+	quality evaluate format lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-16s%s\n", $$1, $$2 }' Makefile
@@ -46,17 +46,26 @@ check: setup ## formatting, lint, types and layers
 
 test: check ## check, then the whole test suite
 	bash .ci/broker
-	$(RUN) pytest -n $(WORKERS) $(ARGS)
+	$(RUN) pytest -n $(WORKERS) --dist worksteal $(ARGS)
+
+audit: setup ## known vulnerabilities of everything that constraints.txt pins
+	$(RUN) tests.campaign.audit
 
 campaign: setup ## attack the service on real brokers, and compare what it publishes byte by byte
 	$(RUN) tests.campaign $(ARGS)
-	$(RUN) tests.recovery.endurance --chunks $(CHUNKS)
+
+bench: setup ## the whole service on a real broker, against floors and goals; --quick, --sections
+	@bash .ci/broker
+	$(RUN) tests.benchmarks.service $(ARGS)
 
 bench-selector: setup ## time and memory of the selector
 	$(RUN) tests.benchmarks.selector $(ARGS)
 
 bench-capacity: setup ## what the service can take: prints deploy/capacity.md
 	@$(RUN) tests.benchmarks.capacity $(ARGS)
+
+bench-peers: setup ## the service against Quix Streams, Bytewax and a plain loop, by the clock
+	@$(RUN) tests.benchmarks.peers $(ARGS)
 
 quality: setup ## the main comparison of rankings on the data sets in DATA
 	$(RUN) stream_fs.cli evaluate --data $(DATA) --output $(OUTPUT) --experiments ranking $(ARGS)
@@ -68,11 +77,17 @@ format: setup ## format the code and repair what lint can
 	$(VENV)/bin/ruff check --fix .
 	$(VENV)/bin/ruff format .
 
-lock: setup ## write constraints.txt from pyproject.toml; UPGRADE=--upgrade takes the newest versions
+lock: setup ## write both constraints.txt from pyproject.toml; UPGRADE=--upgrade takes newest versions
 	$(VENV)/bin/uv pip compile pyproject.toml --no-config --all-extras --group dev $(UPGRADE) \
 		--universal --python-version 3.11 --fork-strategy fewest \
 		--generate-hashes --no-emit-index-url --no-emit-find-links --no-annotate \
 		--custom-compile-command "make lock" --quiet --output-file constraints.txt
+	@# What is there already is preferred: the peers compute with the versions that we use.
+	cp constraints.txt $(PEERS)/constraints.txt
+	$(VENV)/bin/uv pip compile pyproject.toml $(PEERS)/requirements.in --no-config \
+		--universal --python-version 3.11 --fork-strategy fewest \
+		--generate-hashes --no-emit-index-url --no-emit-find-links --no-annotate \
+		--custom-compile-command "make lock" --quiet --output-file $(PEERS)/constraints.txt
 
 clean: ## remove caches and build results; .venv stays
 	rm -rf build dist .cache .coverage .hypothesis \

@@ -7,6 +7,7 @@ StreamFsError
 ├── NotFitted           asked for a result before the first chunk was complete
 ├── IncompatibleState   a saved or merged state that does not belong here (also a ValueError)
 ├── InvalidMessage      a ranking that cannot be written or read (also a ValueError)
+├── CannotWrite         a file cannot be written: a full disk, or a limit
 ├── TransportError      the broker or the client to it
 │   ├── RetriableError      nothing happened; the same call may be made again
 │   ├── AbortableError      the transaction must be aborted; its content may be sent again
@@ -91,6 +92,21 @@ class IncompatibleState(StreamFsError, ValueError):
 
 class InvalidMessage(StreamFsError, ValueError):
     """A ranking with numbers that are not finite, or a message that is no ranking we can read."""
+
+
+class CannotWrite(StreamFsError):
+    """A file cannot be written, for want of room most of the time; what was saved before is whole.
+
+    ``path`` is the file.
+    """
+
+    def __init__(self, path: object, reason: str) -> None:
+        """Compose the message from the file and the system's reason."""
+        self.path = path
+        super().__init__(
+            f"{path} cannot be written: {reason}. What was saved before is whole: make room, and "
+            "give the same command again"
+        )
 
 
 class TransportError(StreamFsError):

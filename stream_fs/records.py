@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias, overload
 
 Headers: TypeAlias = tuple[tuple[str, bytes | None], ...]
 """In order; a name may occur more than once."""
@@ -50,6 +52,41 @@ class Message(NamedTuple):
     key: bytes | None
     value: bytes | None
     headers: Headers = ()
+
+
+class Messages(Sequence[Message]):
+    """Messages of one partition that an adapter keeps in its own form.
+
+    There are many of them, and of nearly all only three columns are wanted: the others are made
+    when they are asked for.
+    """
+
+    @abstractmethod
+    def values(self) -> Sequence[bytes | None]:
+        """The value of every message."""
+
+    @abstractmethod
+    def offsets(self) -> Sequence[int]:
+        """The offset of every message."""
+
+    @abstractmethod
+    def timestamps(self) -> Sequence[int]:
+        """The timestamp of every message."""
+
+    @abstractmethod
+    def _at(self, position: int) -> Message:
+        """The message at a position, from 0 on or from the end."""
+
+    @overload
+    def __getitem__(self, index: int) -> Message: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Message]: ...
+
+    def __getitem__(self, index: int | slice) -> Message | list[Message]:
+        if isinstance(index, slice):
+            return [self._at(position) for position in range(*index.indices(len(self)))]
+        return self._at(index)
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,7 +64,7 @@ class ContainerBroker(Broker):
         ports = dict(zip([*protocols, CONTROLLER], free_ports(len(protocols) + 1), strict=True))
         self._container = DockerContainer(_IMAGE, entrypoint=["sh", "-c"])
         host = self._container.get_docker_client().host()
-        self._node = Node(id=1, host=host, bind="0.0.0.0", ports=ports, data=_DATA)
+        self._node = Node(id=1, host=host, bind="0.0.0.0", ports=ports, data=_DATA)  # noqa: S104  # within the container; only a port of this host leads there
         self._log = log_dir / f"broker-{ports[PLAINTEXT]}.log"
         generated = server_properties(self._node, [self._node], protocols, properties)
         self._container.with_command([_RUN])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import base64
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -40,18 +41,27 @@ class JavaBroker(Broker):
         log_dir: Path,
         protocols: Mapping[str, str],
         properties: Mapping[str, str],
+        nodes: Sequence[Node] = (),
+        number: int = 1,
+        options: Sequence[str] = ("-Xmx512m",),
     ) -> None:
-        """Choose the ports and write the configuration; nothing runs yet."""
-        ports = dict(zip([*protocols, CONTROLLER], free_ports(len(protocols) + 1), strict=True))
-        self._data = scratch / "data"
-        self._node = Node(id=1, host=_HOST, bind=_HOST, ports=ports, data=str(self._data))
+        """Write the configuration; nothing runs yet.
+
+        ``nodes`` are those of the cluster in which this is the one with id ``number``; without
+        them it is alone. ``options`` are for Java.
+        """
+        self._nodes = nodes or [local_node(1, scratch, protocols)]
+        (self._node,) = (node for node in self._nodes if node.id == number)
         self._tools = tools
         self._scratch = scratch
-        self._log = log_dir / f"broker-{ports[PLAINTEXT]}.log"
+        self._options = options
+        self._log = log_dir / f"broker-{self._node.ports[PLAINTEXT]}.log"
+        self._formatting: GuardedCommand | None = None
         self._process: GuardedCommand | None = None
-        self._server = scratch / "server.properties"
+        self._announced = 0
+        self._server = scratch / f"server-{number}.properties"
         self._logging = scratch / "log4j2.properties"
-        generated = server_properties(self._node, [self._node], protocols, properties)
+        generated = server_properties(self._node, self._nodes, protocols, properties)
         self._server.write_text(render(generated), encoding="utf-8")
         self._logging.write_text(_LOGGING, encoding="utf-8")
 
@@ -61,16 +71,32 @@ class JavaBroker(Broker):
 
     def start(self) -> None:
         """Format the storage the first time, run the server, wait until it answers."""
+        self.launch()
+        self.await_start()
+
+    def prepare(self) -> None:
+        """Begin to format the storage, unless it is there."""
+        if not Path(self._node.data).exists() and self._formatting is None:
+            arguments = ["format", "-t", CLUSTER_ID, "-c", str(self._server)]
+            self._formatting = self._java(
+                "kafka.tools.StorageTool", *arguments, *founders(self._nodes)
+            )
+
+    def launch(self) -> None:
+        """Run the server without waiting for it: a cluster answers when most of its nodes run."""
         if self._running():
             return
-        if not self._data.exists():
-            self._format()
-        announced = log.read(self._log).count(STARTED)
+        self.prepare()
+        self._await_format()
+        self._announced = log.read(self._log).count(STARTED)
         self._process = self._java("kafka.Kafka", str(self._server))
+
+    def await_start(self) -> None:
+        """Wait until it answers."""
         try:
             await_start(
                 self.bootstrap,
-                announced=lambda: log.read(self._log).count(STARTED) > announced,
+                announced=lambda: log.read(self._log).count(STARTED) > self._announced,
                 running=self._running,
             )
         except BrokerUnavailable as reason:
@@ -84,6 +110,8 @@ class JavaBroker(Broker):
 
     def kill(self) -> None:
         """End the process with SIGKILL."""
+        if self._formatting is not None:
+            self._formatting.kill()
         if self._process is not None:
             self._process.kill()
 
@@ -94,9 +122,10 @@ class JavaBroker(Broker):
     def _running(self) -> bool:
         return self._process is not None and self._process.running()
 
-    def _format(self) -> None:
-        arguments = ["format", "-t", CLUSTER_ID, "-c", str(self._server), "--standalone"]
-        status = self._java("kafka.tools.StorageTool", *arguments).wait()
+    def _await_format(self) -> None:
+        if self._formatting is None:
+            return
+        status, self._formatting = self._formatting.wait(), None
         if status != 0:
             reason = BrokerUnavailable(f"the storage could not be formatted (status {status})")
             raise self._with_log(reason)
@@ -104,9 +133,39 @@ class JavaBroker(Broker):
     def _java(self, main_class: str, *arguments: str) -> GuardedCommand:
         assert self._tools.java is not None
         jars = self._tools.fetch()
-        options = ["-Xmx512m", f"-Dlog4j2.configurationFile={self._logging}", "-cp", f"{jars}/*"]
-        command = [self._tools.java, *options, main_class, *arguments]
+        options = [f"-Dlog4j2.configurationFile={self._logging}", "-cp", f"{jars}/*"]
+        command = [self._tools.java, *self._options, *options, main_class, *arguments]
         return GuardedCommand(command, output=self._log, scratch=self._scratch)
 
     def _with_log(self, reason: BrokerUnavailable) -> BrokerUnavailable:
         return BrokerUnavailable(f"{reason}; the end of {self._log.name}:\n{self.log_tail()}")
+
+
+def local_node(
+    number: int,
+    scratch: Path,
+    protocols: Mapping[str, str],
+    advertised: Mapping[str, str] | None = None,
+) -> Node:
+    """A node on free ports of this machine, for its processes alone."""
+    listeners = [*protocols, CONTROLLER]
+    return Node(
+        id=number,
+        host=_HOST,
+        bind=_HOST,
+        ports=dict(zip(listeners, free_ports(len(listeners)), strict=True)),
+        data=str(scratch / f"data-{number}"),
+        advertised=advertised or {},
+    )
+
+
+def founders(nodes: Sequence[Node]) -> list[str]:
+    """How the storage is told with whom the node forms a cluster.
+
+    A directory has an id of sixteen bytes in base64, which every founder has to know.
+    """
+    if len(nodes) == 1:
+        return ["--standalone"]
+    ids = {n.id: base64.urlsafe_b64encode(b"stream-fs-node-%d" % n.id).decode() for n in nodes}
+    found = [f"{n.id}@{n.address(CONTROLLER)}:{ids[n.id].rstrip('=')}" for n in nodes]
+    return ["--initial-controllers", ",".join(found)]

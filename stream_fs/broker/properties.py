@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from stream_fs.broker.interface import PLAINTEXT
@@ -26,6 +26,8 @@ class Node:
     """Listener name to port, `CONTROLLER` among them."""
     data: str
     """Its directory for logs and metadata."""
+    advertised: Mapping[str, str] = field(default_factory=dict)
+    """Listener name to the ``host:port`` that clients are told, where it is not the node's own."""
 
     def address(self, listener: str) -> str:
         """``host:port`` of a listener; controllers talk to each other on their own machine."""
@@ -49,6 +51,7 @@ def server_properties(
     replicas = str(len(nodes))
     majority = str(len(nodes) // 2 + 1)
     clients = [f"{name}://{node.bind}:{node.ports[name]}" for name in protocols]
+    told = {name: node.address(name) for name in protocols} | dict(node.advertised)
     security = {**protocols, CONTROLLER: "PLAINTEXT"}
     return {
         "process.roles": "broker,controller",
@@ -56,7 +59,7 @@ def server_properties(
         "controller.quorum.bootstrap.servers": ",".join(n.address(CONTROLLER) for n in nodes),
         "controller.listener.names": CONTROLLER,
         "listeners": ",".join([*clients, f"{CONTROLLER}://{node.address(CONTROLLER)}"]),
-        "advertised.listeners": ",".join(f"{name}://{node.address(name)}" for name in protocols),
+        "advertised.listeners": ",".join(f"{name}://{told[name]}" for name in protocols),
         "listener.security.protocol.map": ",".join(f"{n}:{p}" for n, p in security.items()),
         "inter.broker.listener.name": PLAINTEXT,
         "log.dirs": node.data,

@@ -26,7 +26,7 @@ from stream_fs.checkpoint.progress import (
     decode_progress,
     encode_progress,
 )
-from stream_fs.checkpoint.snapshot import PART_BYTES, Restored, Snapshot, decode, encode
+from stream_fs.checkpoint.snapshot import PART_BYTES, Parts, Restored, Snapshot, decode, encode
 
 __all__ = [
     "MERGE_KEY",
@@ -35,6 +35,7 @@ __all__ = [
     "Manifest",
     "MergeProgress",
     "MergedPart",
+    "Parts",
     "Progress",
     "Restored",
     "Snapshot",

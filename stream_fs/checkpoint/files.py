@@ -9,9 +9,12 @@ what the keys of the state topic say there.
 
 from __future__ import annotations
 
+import errno
 import os
 import struct
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -19,10 +22,11 @@ from typing import BinaryIO, Final
 
 from stream_fs.checkpoint.progress import Progress, decode_progress, encode_progress
 from stream_fs.checkpoint.snapshot import Snapshot
-from stream_fs.errors import CorruptSnapshot
+from stream_fs.errors import CannotWrite, CorruptSnapshot
 
 MAGIC: Final = b"stream-fs checkpoint 1\n"
 
+_NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 _HEAD: Final = struct.Struct("<IIII")
 _LENGTH: Final = 4
 
@@ -38,7 +42,8 @@ class Export:
 def write_export(path: str | PathLike[str], export: Export) -> None:
     """Write the file under a temporary name beside it, and rename it when it is safe on disk.
 
-    A crash leaves the old file or the new one, never anything between.
+    A crash leaves the old file or the new one, never anything between. Raises `CannotWrite` where
+    there is no room.
     """
     target = Path(path)
     unfinished = target.with_name(f".{target.name}.{os.getpid()}.tmp")
@@ -46,7 +51,7 @@ def write_export(path: str | PathLike[str], export: Export) -> None:
     lengths = [len(part) for part in snapshot.parts]
     head = (len(progress), zlib.crc32(progress), len(snapshot.manifest), len(lengths))
     try:
-        with unfinished.open("wb") as file:
+        with writing(target), unfinished.open("wb") as file:
             file.write(MAGIC)
             file.write(_HEAD.pack(*head))
             file.write(struct.pack(f"<{len(lengths)}I", *lengths))
@@ -99,6 +104,24 @@ class _Reader:
             raise CorruptSnapshot(f"{self._file.name} is not whole: it ends too early")
         self.left -= length
         return data
+
+
+@contextmanager
+def writing(path: Path | None) -> Iterator[None]:
+    """Tell in our words what keeps a file from being written: `CannotWrite`."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _NO_ROOM:
+            raise
+        raise CannotWrite(path, error.strerror or "no reason is given") from error
+
+
+def close_after_all(file: BinaryIO) -> None:
+    """Close a file; where a write has failed, its buffer fails once more, and is of no use."""
+    # The descriptor is closed even so. What was to be kept has been synced, or its failure told.
+    with suppress(OSError):
+        file.close()
 
 
 def sync_directory(directory: Path) -> None:

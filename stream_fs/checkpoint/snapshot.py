@@ -59,6 +59,29 @@ class Restored:
     fingerprint: str
 
 
+class Parts:
+    """The parts of a snapshot, as they come: each is hashed while the next is still on its way."""
+
+    def __init__(self, parts: Iterable[bytes] = ()) -> None:
+        self.found: list[bytes] = []
+        self._hashed = hashlib.sha256()
+        for part in parts:
+            self.add(part)
+
+    def __len__(self) -> int:
+        return len(self.found)
+
+    def add(self, part: bytes) -> None:
+        """The next one."""
+        self.found.append(part)
+        self._hashed.update(part)
+
+    @property
+    def checksum(self) -> bytes:
+        """Of all of them."""
+        return self._hashed.digest()
+
+
 def encode(
     state: State, next_offset: int, extra: Mapping[str, Plain], *, part_bytes: int = PART_BYTES
 ) -> Snapshot:
@@ -84,7 +107,7 @@ def encode(
             next_offset=next_offset,
             parts=len(parts),
             size=sum(map(len, parts)),
-            checksum=_checksum(parts),
+            checksum=Parts(parts).checksum,
             arrays=tuple(entries),
         )
     )
@@ -96,7 +119,7 @@ def encode(
     return Snapshot(manifest, parts)
 
 
-def decode(manifest: bytes, parts: Sequence[bytes], expected: Params) -> Restored:
+def decode(manifest: bytes, parts: Parts | Sequence[bytes], expected: Params) -> Restored:
     """The inverse of `encode`, under the present parameters; every number is copied once.
 
     Raises `CorruptSnapshot`, `UnknownSnapshotVersion` or, where the sums would mean something else
@@ -104,11 +127,13 @@ def decode(manifest: bytes, parts: Sequence[bytes], expected: Params) -> Restore
     bytes handed in and by the size of a state with the expected parameters.
     """
     found = read_manifest(manifest)
+    if not isinstance(parts, Parts):
+        parts = Parts(parts)
     _check_parts(found, parts)
     differences = difference(found.params, expected)
     if differences:
         raise ConfigurationChanged(differences)
-    source = _Source(parts)
+    source = _Source(parts.found)
     arrays = {entry.name: source.array(entry.shape) for entry in found.arrays}
     description = {
         "params": expected.to_dict(),
@@ -158,20 +183,13 @@ def _cut(buffers: Iterable[memoryview], length: int) -> tuple[bytes, ...]:
     return tuple(parts)
 
 
-def _checksum(parts: Sequence[bytes]) -> bytes:
-    digest = hashlib.sha256()
-    for part in parts:
-        digest.update(part)
-    return digest.digest()
-
-
-def _check_parts(manifest: Manifest, parts: Sequence[bytes]) -> None:
+def _check_parts(manifest: Manifest, parts: Parts) -> None:
     if len(parts) != manifest.parts:
         raise CorruptSnapshot(f"the snapshot has {len(parts)} of its {manifest.parts} parts")
-    size = sum(map(len, parts))
+    size = sum(map(len, parts.found))
     if size != manifest.size:
         raise CorruptSnapshot(f"the snapshot's parts hold {size} of their {manifest.size} bytes")
-    if _checksum(parts) != manifest.checksum:
+    if parts.checksum != manifest.checksum:
         raise CorruptSnapshot(
             "the checksum of the snapshot's parts does not match: one of them is altered, of "
             "another snapshot, or in the wrong place"

@@ -74,6 +74,10 @@ def _message(error: Exception) -> str:
         return str(error)
     if isinstance(error, OSError) and error.strerror:  # a full disk, a file that is not ours, …
         return f"{error.filename or 'output'}: {error.strerror}"
+    if isinstance(error, MemoryError):
+        return (
+            f"there is not enough memory; give the process more: {str(error) or 'no size is told'}"
+        )
     return f"{type(error).__name__}: {error} (this should not happen; --debug shows where it did)"
 
 

@@ -183,8 +183,11 @@ def records(ranking: RankingMessage) -> str:
 
 
 def moment(milliseconds: int) -> str:
-    """A timestamp for people, in UTC."""
-    found = datetime.fromtimestamp(milliseconds / 1000, UTC)
+    """A timestamp for people, in UTC; a producer may have put any number there."""
+    try:
+        found = datetime.fromtimestamp(milliseconds / 1000, UTC)
+    except (ValueError, OverflowError, OSError):
+        return f"{milliseconds} ms"
     return found.isoformat(timespec="seconds").replace("+00:00", "Z")
 
 

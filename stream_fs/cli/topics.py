@@ -19,7 +19,8 @@ def add(commands: Commands) -> None:
         "create",
         help="make the topics that do not exist",
         description="Makes the topics that do not exist: input, state, rankings and dead letters. "
-        "Those that exist stay as they are.",
+        "Those that exist stay as they are, but where an input topic has got more partitions, its "
+        "state topic gets as many.",
     )
     add_configuration(create)
     create.add_argument(
@@ -53,10 +54,11 @@ def _create(arguments: Arguments) -> ExitCode:
     plans = topic_plans(
         loaded, topics, partitions=arguments.partitions, replication=arguments.replication
     )
-    made = topics.create(plans)
+    made, grown = topics.create(plans), topics.grow(plans)
     for plan in plans:
         partitions = f"{plan.partitions} partition{'s' if plan.partitions > 1 else ''}"
-        print(f"{plan.name}: {f'made, {partitions}' if plan.name in made else 'exists'}")
+        done = "made" if plan.name in made else "grown" if plan.name in grown else None
+        print(f"{plan.name}: {'exists' if done is None else f'{done}, {partitions}'}")
     return ExitCode.OK
 
 

@@ -130,7 +130,8 @@ def _wait_ready(stage: Stage, service: Background) -> None:
     while time.monotonic() < limit:
         service.check()
         try:
-            with urllib.request.urlopen(f"{stage.stream.address}/readyz", timeout=5) as answer:
+            address = f"{stage.stream.address}/readyz"
+            with urllib.request.urlopen(address, timeout=5) as answer:  # noqa: S310  # our own
                 if answer.status == HTTPStatus.OK:
                     return
         except (urllib.error.URLError, TimeoutError):

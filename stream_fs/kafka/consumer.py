@@ -13,12 +13,21 @@ from stream_fs.errors import FatalError, OffsetGone
 from stream_fs.kafka.clients import LOGGER, input_consumer
 from stream_fs.kafka.delivery import delivered
 from stream_fs.kafka.errors import Trouble, classified, translated
+from stream_fs.kafka.offsets import Offsets
 from stream_fs.kafka.settings import ClientSettings, Rebalance
 from stream_fs.pipeline.ports import Assignment, Partition
 from stream_fs.records import Message
 
-_BATCH: Final = 500
-"""Messages a call: `consume` with many costs half of what `poll` costs."""
+_BATCH: Final = 2000
+"""Messages a call, at most: `consume` with many costs half of what `poll` costs, and decoding has
+costs of its own for every batch."""
+_FIRST_BATCH: Final = 100
+"""As long as nothing is known of the messages."""
+_BATCH_BYTES: Final = 6 << 20
+"""Bytes a call, about: large messages come in small batches, so that memory stays bounded."""
+_CHUNK: Final = 500
+"""Larger batches have a multiple of this, the usual size of a chunk, which is then not put together
+of two batches."""
 _GATHER_SECONDS: Final = 0.005
 """How long a call waits for more once a message is there: `consume` alone would wait until it has a
 whole batch, and so keep a record that comes alone for as long as a poll may wait."""
@@ -49,8 +58,14 @@ class KafkaInput:
     """
 
     def __init__(
-        self, settings: ClientSettings, topics: Sequence[str], assignment: Assignment
+        self,
+        settings: ClientSettings,
+        topics: Sequence[str],
+        assignment: Assignment,
+        offsets: Offsets | None = None,
     ) -> None:
+        """`offsets` is asked for bounds; without it, one of its own is."""
+        self._offsets = offsets or Offsets.connect(settings)
         self._patience = settings.patience
         self._incremental = settings.rebalance is not Rebalance.EAGER
         self._assignment = assignment
@@ -60,7 +75,11 @@ class KafkaInput:
         # Resumed, but nothing received yet: the offset, and what came first in its place.
         self._placed: dict[Partition, tuple[int, int | None]] = {}
         self._remind_at = 0.0
+        self._delivered: dict[Partition, float] = {}
+        self._asked: dict[Partition, tuple[int, int]] = {}
+        self._rebalanced = False
         self._kept: list[Received] = []
+        self._batch = _FIRST_BATCH
         self._raised: Exception | None = None
         self._outage = False
         self.trouble = Trouble()
@@ -74,42 +93,80 @@ class KafkaInput:
                 on_lost=self._on_lost,
             )
 
-    def poll(self, timeout: float) -> Mapping[Partition, Sequence[Message]]:
+    def poll(
+        self, timeout: float, most: int | None = None
+    ) -> Mapping[Partition, Sequence[Message]]:
         """Messages by partition, of those that were resumed, from the offset given then."""
         for partition, offset in tuple(self._waiting.items()):
             self._place(partition, offset)
         received, self._kept = self._kept, []
         with translated("polling", self.trouble):
-            received += self._consume(0.0 if received else timeout)
+            received += self._consume(
+                0.0 if received else timeout, self._batch if most is None else most
+            )
         if self._raised is not None:  # by an `Assignment`; the messages must not be lost with it
             raised, self._raised, self._kept = self._raised, None, received
             raise raised
         now = time.monotonic()
         if received:
             self._heard = now
+            self._batch = batch_size(received)
         if self.trouble.reason is not None:
             self._find_connection(_PROBE_SECONDS)
         elif now - self._heard > _SILENCE_SECONDS:
             self._heard = now
             self._find_connection(_ANSWER_SECONDS)
-        if self._placed and now > self._remind_at:
+        if now > self._remind_at:
             self._remind_at = now + _SILENCE_SECONDS
             for partition, (offset, _) in tuple(self._placed.items()):
                 self._place(partition, offset)
+            if not received:
+                self._wake(now)
+        if self._rebalanced:
+            self._rebalanced = False
+            self._doubt()
         batches = delivered(received, self._resumed, self._failed)
         for partition in [partition for partition in batches if partition in self._placed]:
             if not self._begins_right(partition, batches[partition][0].offset):
                 del batches[partition]
+        self._delivered.update(dict.fromkeys(batches, now))
         return batches
 
-    def _consume(self, timeout: float) -> list[Received]:
+    def _doubt(self) -> None:
+        """Ask once more for what comes next in the partitions that stay in a rebalance.
+
+        The client was seen to forget what it had fetched of them: it would go on behind it when
+        there is more, and nobody would know what was skipped.
+        """
+        for place, offset in tuple(self._resumed.items()):
+            partition = Partition(*place)
+            if partition not in self._placed:
+                self.resume(partition, offset)
+
+    def _wake(self, now: float) -> None:
+        """Ask once more for records that are there, but do not come."""
+        silent = [
+            Partition(*place)
+            for place in self._resumed
+            if place not in self._placed
+            and now - self._delivered.get(Partition(*place), 0.0) > _SILENCE_SECONDS
+        ]
+        for partition in silent:
+            offset, end = self._resumed[partition], self.known_end(partition)
+            # Behind the last record there may be a transaction's marker: it is asked for but once.
+            if end is not None and end > offset and self._asked.get(partition) != (offset, end):
+                self._asked[partition] = (offset, end)
+                LOGGER.info("%s stands still at %d of %d: asked again", partition, offset, end)
+                self.resume(partition, offset)
+
+    def _consume(self, timeout: float, most: int) -> list[Received]:
         """What is there; at the latest shortly after the first message has come."""
         if timeout <= _GATHER_SECONDS:
-            return self._consumer.consume(_BATCH, timeout)
+            return self._consumer.consume(most, timeout)
         first = self._consumer.poll(timeout)
         if first is None:
             return []
-        return [first, *self._consumer.consume(_BATCH - 1, _GATHER_SECONDS)]
+        return [first, *self._consumer.consume(most - 1, _GATHER_SECONDS)]
 
     def resume(self, partition: Partition, offset: int) -> None:
         """Deliver this partition, from this offset on."""
@@ -178,9 +235,8 @@ class KafkaInput:
 
     def bounds(self, partition: Partition) -> tuple[int, int]:
         """The first offset that is still there, and the one behind the last decided record."""
-        where = TopicPartition(partition.topic, partition.number)
-        with translated(f"asking for the offsets of {partition}", self.trouble):
-            return self._consumer.get_watermark_offsets(where, self._patience)
+        # The consumer's own call would wait for a broker that is gone.
+        return self._offsets.first(partition), self._offsets.decided_end(partition)
 
     def advise(self, offsets: Mapping[Partition, int]) -> None:
         """Tell the group how far we are; a failure is logged, for nothing depends on it."""
@@ -243,6 +299,7 @@ class KafkaInput:
         self.trouble.clear()
 
     def _on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        self._rebalanced = True
         # At its end a partition is always readable. A fetch may go out before the pause, and if it
         # fails (at 0, when retention has deleted that), the client refuses to seek ever after.
         places = [TopicPartition(p.topic, p.partition, OFFSET_END) for p in partitions]
@@ -254,10 +311,12 @@ class KafkaInput:
         self._tell(self._assignment.assigned, partitions)
 
     def _on_revoke(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        self._rebalanced = True
         self._tell(self._assignment.revoked, partitions)
         self._give_up(consumer, partitions)
 
     def _on_lost(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        self._rebalanced = True
         self._tell(self._assignment.lost, partitions)
         self._give_up(consumer, partitions)
 
@@ -266,6 +325,8 @@ class KafkaInput:
             self._resumed.pop((gone.topic, gone.partition), None)
             self._waiting.pop(Partition(gone.topic, gone.partition), None)
             self._placed.pop(Partition(gone.topic, gone.partition), None)
+            self._delivered.pop(Partition(gone.topic, gone.partition), None)
+            self._asked.pop(Partition(gone.topic, gone.partition), None)
         if self._incremental:
             consumer.incremental_unassign(partitions)
         else:
@@ -279,6 +340,14 @@ class KafkaInput:
             event([Partition(p.topic, p.partition) for p in partitions])
         except Exception as exception:  # noqa: BLE001  # kept, and raised by `poll` or `close`
             self._raised = self._raised or exception
+
+
+def batch_size(received: Sequence[Received]) -> int:
+    """How many messages like these to ask for at once."""
+    sample = received[:: max(1, len(received) // 16)]
+    size = sum(len(message.value() or b"") for message in sample) // len(sample)
+    count = min(max(_BATCH_BYTES // max(size, 1), 2), _BATCH)
+    return count - count % _CHUNK if count > _CHUNK else count
 
 
 def _committed(error: KafkaError | None, offsets: list[TopicPartition]) -> None:

@@ -1,58 +1,95 @@
-"""From the client's messages to ours, by partition: the hot loop, where every call counts."""
+"""From the client's messages to ours, by partition: the hot path, where every call counts.
+
+Of most messages only value, offset and timestamp are ever looked at. So they are handed on as
+columns, and `Message`s are made of those that somebody asks for.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, MutableMapping, Sequence
-from typing import Final, cast
+from typing import cast
 
 from confluent_kafka import Message as Received
 
 from stream_fs.pipeline.ports import Partition
-from stream_fs.records import Message
+from stream_fs.records import Headers, Message, Messages
 
-Headers = tuple[tuple[str, bytes | None], ...]
-_NO_HEADERS: Final[Headers] = ()
+Place = tuple[str, int]
+"""Topic and partition."""
+
+
+class Delivery(Messages):
+    """Messages of one partition as the client has delivered them."""
+
+    def __init__(self, received: Sequence[Received], offsets: Sequence[int]) -> None:
+        """`received` are messages and no errors; `offsets` are theirs."""
+        self._received = received
+        self._offsets = offsets
+
+    def __len__(self) -> int:
+        return len(self._received)
+
+    def _at(self, position: int) -> Message:
+        message = self._received[position]
+        headers = message.headers()
+        return Message(
+            cast(str, message.topic()),
+            cast(int, message.partition()),
+            self._offsets[position],
+            message.timestamp()[1],
+            message.key(),
+            message.value(),
+            () if headers is None else cast(Headers, tuple(headers)),
+        )
+
+    def values(self) -> list[bytes | None]:
+        """The value of every message."""
+        return [message.value() for message in self._received]
+
+    def offsets(self) -> Sequence[int]:
+        """The offset of every message."""
+        return self._offsets
+
+    def timestamps(self) -> list[int]:
+        """The timestamp of every message."""
+        return [message.timestamp()[1] for message in self._received]
 
 
 def delivered(
     received: Sequence[Received],
-    wanted: MutableMapping[tuple[str, int], int],
+    wanted: MutableMapping[Place, int],
     failed: Callable[[Received], None],
-) -> dict[Partition, list[Message]]:
+) -> dict[Partition, Delivery]:
     """The messages at or behind the offset that is wanted of their partition; the others are old.
 
     Moves `wanted` on. `failed` gets what is an error and not a message.
     """
-    batches: dict[Partition, list[Message]] = {}
-    topic, number = "", -1
-    lowest: int | None = None
-    batch: list[Message] = []
-    for message in received:
-        if message.error() is not None:
+    errors = [message for message in received if message.error() is not None]
+    if errors:
+        for message in errors:
             failed(message)
+        received = [message for message in received if message.error() is None]
+    found: dict[Partition, Delivery] = {}
+    for (topic, number), messages in _by_place(received).items():
+        lowest = wanted.get((topic, number))
+        if lowest is None:
             continue
-        # Messages of a partition come in long runs.
-        if message.partition() != number or message.topic() != topic:
-            topic, number = cast(str, message.topic()), cast(int, message.partition())
-            lowest = wanted.get((topic, number))
-            if lowest is not None:
-                batch = batches.setdefault(Partition(topic, number), [])
-        offset = message.offset()
-        if lowest is None or offset is None or offset < lowest:
-            continue
-        headers = message.headers()
-        batch.append(
-            Message(
-                topic,
-                number,
-                offset,
-                message.timestamp()[1],
-                message.key(),
-                message.value(),
-                _NO_HEADERS if headers is None else cast(Headers, tuple(headers)),
-            )
-        )
-    found = {partition: batch for partition, batch in batches.items() if batch}
-    for partition, batch in found.items():
-        wanted[partition] = batch[-1].offset + 1
+        offsets = cast("list[int]", [message.offset() for message in messages])
+        if min(offsets) < lowest:
+            messages = [message for message in messages if cast(int, message.offset()) >= lowest]
+            offsets = [offset for offset in offsets if offset >= lowest]
+        if messages:
+            found[Partition(topic, number)] = Delivery(messages, offsets)
+            wanted[topic, number] = offsets[-1] + 1
     return found
+
+
+def _by_place(received: Sequence[Received]) -> dict[Place, Sequence[Received]]:
+    """Messages by topic and partition, in their order; mostly they are all of one."""
+    places = cast("list[Place]", [(m.topic(), m.partition()) for m in received])
+    if not places or places.count(places[0]) == len(places):
+        return {places[0]: received} if places else {}
+    found: dict[Place, list[Received]] = {}
+    for place, message in zip(places, received, strict=True):
+        found.setdefault(place, []).append(message)
+    return cast("dict[Place, Sequence[Received]]", found)

@@ -40,6 +40,10 @@ _CERTIFICATES: Final = (
 _ADDRESS: Final = "check kafka.bootstrap, and security.protocol in kafka.properties"
 _TOPIC_RIGHTS: Final = "give this user the right to read and write the topic"
 _MISSING: Final = "create the topic, for example with `stream-fs topics create`"
+_CLOCK: Final = (
+    "the clocks of this machine and of the broker differ by more than the topic allows: set them "
+    "right, or set message.timestamp.type=LogAppendTime on the topic"
+)
 _SIZE: Final = "raise max.message.bytes of the topic and kafka.largest_message"
 
 # Trying again does not help: what the operator has to change.
@@ -63,6 +67,10 @@ _PERMANENT: Final = {
     KafkaError._UNKNOWN_PARTITION: _MISSING,
     KafkaError.INCONSISTENT_GROUP_PROTOCOL: (
         "stop the members of the group that have another kafka.protocol"
+    ),
+    KafkaError.FENCED_INSTANCE_ID: (
+        "another process has joined the group with the same group.instance.id, and goes on in the "
+        "place of this one: give every process one of its own"
     ),
     KafkaError.INVALID_REPLICATION_FACTOR: "lower the replication factor, or add brokers",
     KafkaError._INVALID_ARG: "check kafka.properties",
@@ -170,6 +178,8 @@ def classified(
         return FatalError(text)
     if code == KafkaError.UNKNOWN_TOPIC_OR_PART:
         text = f"{text}; {_MISSING}"
+    if code == KafkaError.INVALID_TIMESTAMP:
+        text = f"{text}; {_CLOCK}"
     if trouble is not None and trouble.reason is not None:
         text = f"{text}; {trouble.reason}"
     if otherwise is not None:

@@ -14,6 +14,9 @@ BROKER_DEFAULT: Final = -1
 _DAY_MS: Final = 86_400_000
 _BATCH_BYTES: Final = 1_024
 """More than the frame of a batch with one record."""
+_BROKER_TIME: Final = {"message.timestamp.type": "LogAppendTime"}
+"""Of what we write: a broker refuses records that are stamped more than an hour ahead of its own
+clock, so a clock that is wrong here would stop the stream. Their content has no such time."""
 
 
 @dataclass(frozen=True)
@@ -24,8 +27,8 @@ class TopicPlan:
     partitions: int
     replication: int = BROKER_DEFAULT
     config: Mapping[str, str] = field(default_factory=dict)
-    exact: bool = False
-    """Whether another number of partitions would be wrong."""
+    follows: bool = False
+    """Whether fewer partitions would be too few: there is one for each of another topic's."""
 
 
 def input_plan(
@@ -47,6 +50,7 @@ def rankings_plan(
         "cleanup.policy": "compact",
         "min.compaction.lag.ms": str(7 * _DAY_MS),
         "max.message.bytes": str(largest_message + _BATCH_BYTES),
+        **_BROKER_TIME,
     }
     return TopicPlan(name, partitions, replication, config | _durable(replication))
 
@@ -60,8 +64,9 @@ def state_plan(name: str, partitions: int, replication: int = BROKER_DEFAULT) ->
         "cleanup.policy": "compact",
         "segment.bytes": str(64 * 2**20),
         "min.cleanable.dirty.ratio": "0.2",
+        **_BROKER_TIME,
     }
-    return TopicPlan(name, partitions, replication, config | _durable(replication), exact=True)
+    return TopicPlan(name, partitions, replication, config | _durable(replication), follows=True)
 
 
 def dead_letters_plan(
@@ -72,18 +77,14 @@ def dead_letters_plan(
         "cleanup.policy": "delete",
         "retention.ms": str(30 * _DAY_MS),
         "max.message.bytes": str(largest_message + HEADERS_BYTES),
+        **_BROKER_TIME,
     }
     return TopicPlan(name, partitions, replication, config | _durable(replication))
 
 
 def problems(plan: TopicPlan, partitions: int, config: Mapping[str, str]) -> list[str]:
     """What is wrong with a topic that exists, and what to do about it."""
-    found = []
-    if plan.exact and partitions != plan.partitions:
-        found.append(
-            f"topic {plan.name} has {partitions} partitions, and needs {plan.partitions}, as many "
-            "as its input topic: use another state topic, or add partitions before the first start"
-        )
+    found = [] if (lacking := gap(plan, partitions)) is None else [lacking]
     for name, wanted in plan.config.items():
         has = config.get(name)
         if has is None or name not in ("cleanup.policy", *_AT_LEAST):
@@ -96,6 +97,19 @@ def problems(plan: TopicPlan, partitions: int, config: Mapping[str, str]) -> lis
                 f"set {name}={wanted} on the topic"
             )
     return found
+
+
+def gap(plan: TopicPlan, partitions: int) -> str | None:
+    """What to do about partitions that a topic lacks; None where there are enough.
+
+    Others can work meanwhile: it happens when partitions are added to an input topic.
+    """
+    if not plan.follows or partitions >= plan.partitions:
+        return None
+    return (
+        f"topic {plan.name} has {partitions} partitions, and needs {plan.partitions}, as many as "
+        "its input topic: add them with `stream-fs topics create`"
+    )
 
 
 _AT_LEAST: Final = ("max.message.bytes", "min.compaction.lag.ms")

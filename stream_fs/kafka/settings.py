@@ -48,6 +48,10 @@ _PRODUCING: Final[dict[str, Property]] = {
     # The same partition for a key as the Java clients choose.
     "partitioner": "murmur2_random",
 }
+_QUESTION_SECONDS: Final = 10.0
+"""What is asked about topics and offsets is short, and so are the answers."""
+_SHORTEST_SECONDS, _LONGEST_SECONDS = 2.0, 300.0
+"""Of what the client accepts, beside a fetch that waits."""
 
 _OWN: Final = {
     "bootstrap.servers": "it is a setting of its own, kafka.bootstrap",
@@ -158,6 +162,7 @@ class ClientSettings:
         """For the transactional producer with this id."""
         return {
             **_SHARED,
+            **self._unanswered(min(self.transaction_timeout / 2, _LONGEST_SECONDS)),
             **_PRODUCING,
             **self._without(_CONSUMER_ONLY),
             "bootstrap.servers": self.bootstrap,
@@ -182,7 +187,8 @@ class ClientSettings:
     def admin(self) -> dict[str, Any]:
         """For questions about topics and offsets."""
         both = re.compile(f"{_CONSUMER_ONLY.pattern}|{_PRODUCER_ONLY.pattern}")
-        return {**_SHARED, **self._without(both), "bootstrap.servers": self.bootstrap}
+        short = self._unanswered(_QUESTION_SECONDS)
+        return {**_SHARED, **short, **self._without(both), "bootstrap.servers": self.bootstrap}
 
     def redacted(self, text: str) -> str:
         """The text without the values of properties that may be secret."""
@@ -194,6 +200,7 @@ class ClientSettings:
     def _reading(self, fixed: Mapping[str, Property]) -> dict[str, Any]:
         return {
             **_SHARED,
+            **self._unanswered(_LONGEST_SECONDS),
             **_CONSUMING,
             **self._without(_PRODUCER_ONLY),
             "bootstrap.servers": self.bootstrap,
@@ -203,6 +210,15 @@ class ClientSettings:
             "allow.auto.create.topics": False,
             **fixed,
         }
+
+    def _unanswered(self, most: float) -> dict[str, Property]:
+        """When a request counts as lost, and its connection with it.
+
+        A machine between us and the broker may have forgotten the connection: neither side is told,
+        and all requests behind this one wait as long. By default that would be a minute.
+        """
+        seconds = min(max(self.patience, _SHORTEST_SECONDS), most)
+        return {"socket.timeout.ms": round(seconds * 1000)}
 
     def _without(self, unread: re.Pattern[str]) -> dict[str, Property]:
         return {name: value for name, value in self.properties.items() if not unread.match(name)}

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Final
 
-from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient
-
-from stream_fs.kafka.errors import Trouble, translated
+from stream_fs.kafka.offsets import Offsets
 from stream_fs.kafka.settings import ClientSettings
-from stream_fs.kafka.state_log import LATEST, KafkaStateLog, offsets
+from stream_fs.kafka.state_log import KafkaStateLog
 from stream_fs.kafka.state_reader import StateReader
 from stream_fs.pipeline.ports import Partition
 
@@ -29,38 +25,28 @@ class KafkaStateLogs:
         self,
         settings: ClientSettings,
         state_topic_of: Callable[[str], str],
-        admin: AdminClient,
-        trouble: Trouble,
+        offsets: Offsets,
     ) -> None:
-        patience = min(settings.patience, _PATIENCE_SECONDS)
-        self._settings = settings = replace(settings, patience=patience)
+        self._settings = settings
         self._state_topic_of = state_topic_of
-        self._admin = admin
-        self._trouble = trouble
-        self._reader = StateReader(settings, trouble, batch=_BATCH, wait=_WAIT_SECONDS)
+        self._offsets = offsets.within(_PATIENCE_SECONDS)
+        self._reader = StateReader(settings, offsets.trouble, batch=_BATCH, wait=_WAIT_SECONDS)
 
     def ends(self, topics: Sequence[str]) -> Mapping[Partition, int]:
-        """By input partition, the end of its state; two questions for a topic."""
+        """By input partition, the end of its state; three questions for a topic."""
         found: dict[Partition, int] = {}
         for topic in topics:
             state = self._state_topic_of(topic)
-            places = [Partition(state, number) for number in range(self._count(state))]
-            ends = offsets(self._admin, places, LATEST, self._settings.patience, self._trouble)
+            places = [Partition(state, number) for number in range(self._offsets.count(state))]
+            ends = self._offsets.ends(places)
             found |= {Partition(topic, place.number): ends[place] for place in places}
         return found
 
     def log(self, partition: Partition) -> KafkaStateLog:
         """The state of one of them, read by the client that all share."""
         place = Partition(self._state_topic_of(partition.topic), partition.number)
-        return KafkaStateLog(self._settings, place, self._admin, self._trouble, self._reader)
+        return KafkaStateLog(self._settings, place, self._offsets, self._reader)
 
     def close(self) -> None:
         """Let go."""
         self._reader.close()
-
-    def _count(self, topic: str) -> int:
-        with translated(f"looking for the partitions of {topic}", self._trouble):
-            found = self._admin.list_topics(topic, self._settings.patience).topics[topic]
-            if found.error is not None:
-                raise KafkaException(found.error)
-        return len(found.partitions)

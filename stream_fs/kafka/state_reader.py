@@ -30,7 +30,7 @@ class StateReader:
         batch: int = BATCH,
         wait: float = WAIT_SECONDS,
     ) -> None:
-        """`batch` messages are received at once, after a wait of so many seconds."""
+        """Up to `batch` messages are received at once, after a wait of so many seconds at most."""
         self._settings = settings
         self.trouble = trouble
         self._batch = batch
@@ -58,7 +58,10 @@ class StateReader:
         """What there is of the partition, events in place of messages included."""
         assert self._consumer is not None
         with translated(f"reading {self._at}", self.trouble):
-            received = self._consumer.consume(self._batch, self._wait)
+            # The first of them is waited for; a whole batch would be waited for to the end.
+            received = self._consumer.consume(1, self._wait)
+            if received:
+                received += self._consumer.consume(self._batch - 1, 0)
         # What was on its way when another partition was left may still come.
         here = (self._at, (None, None))
         return [found for found in received if (found.topic(), found.partition()) in here]

@@ -9,17 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
+from typing import Final
 
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin._config import ConfigResource
-from confluent_kafka.cimpl import NewTopic
+from confluent_kafka.cimpl import NewPartitions, NewTopic
 
 from stream_fs.errors import FatalError, RetriableError
 from stream_fs.kafka.certificates import judgement
 from stream_fs.kafka.clients import admin_client
 from stream_fs.kafka.errors import Trouble, classified, translated
-from stream_fs.kafka.plans import TopicPlan, problems
+from stream_fs.kafka.plans import TopicPlan, gap, problems
 from stream_fs.kafka.settings import ClientSettings
+
+_LATE_SECONDS: Final = 2.0
 
 
 class Topics:
@@ -50,7 +53,7 @@ class Topics:
             (answer,) = self._admin.describe_configs(
                 [resource], request_timeout=self._settings.patience
             ).values()
-            entries = answer.result()
+            entries = answer.result(self._limit)
         return {key: entry.value for key, entry in entries.items() if entry.value is not None}
 
     def create(self, plans: Sequence[TopicPlan]) -> list[str]:
@@ -70,6 +73,31 @@ class Topics:
         )
         return [name for name, answer in answers.items() if self._created(name, answer)]
 
+    def grow(self, plans: Sequence[TopicPlan]) -> list[str]:
+        """Add the partitions that topics lack which follow others; which have got some."""
+        existing = self.partitions([plan.name for plan in plans if plan.follows])
+        wanted = [
+            NewPartitions(plan.name, plan.partitions)
+            for plan in plans
+            if plan.name in existing and gap(plan, existing[plan.name]) is not None
+        ]
+        if not wanted:
+            return []
+        patience = self._settings.patience
+        answers = self._admin.create_partitions(
+            wanted, operation_timeout=patience, request_timeout=patience
+        )
+        for name, answer in answers.items():
+            with self._asking(f"adding partitions to topic {name}"):
+                answer.result(self._limit)
+        return list(answers)
+
+    def gaps(self, plans: Sequence[TopicPlan]) -> list[str]:
+        """Where partitions are lacking, a sentence each, with what to do."""
+        existing = self.partitions([plan.name for plan in plans if plan.follows])
+        found = [gap(plan, existing[plan.name]) for plan in plans if plan.name in existing]
+        return [sentence for sentence in found if sentence is not None]
+
     def delete(self, names: Sequence[str]) -> None:
         """Take topics away, with all that is in them; those that are not there are passed over."""
         found = list(self.partitions(names))
@@ -81,7 +109,7 @@ class Topics:
         )
         for name, answer in answers.items():
             with self._asking(f"deleting topic {name}"):
-                answer.result()
+                answer.result(self._limit)
 
     def check(self, plans: Sequence[TopicPlan]) -> list[str]:
         """What is wrong, a sentence each, with what to do; empty when all is well."""
@@ -100,12 +128,17 @@ class Topics:
         """Whether it was us; somebody else may have been faster."""
         with self._asking(f"creating topic {name}"):
             try:
-                answer.result()
+                answer.result(self._limit)
             except KafkaException as exception:
                 if exception.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
                     raise
                 return False
         return True
+
+    @property
+    def _limit(self) -> float:
+        """Seconds after which the client does not keep to its own limit, and is not waited for."""
+        return self._settings.patience + _LATE_SECONDS
 
     @contextmanager
     def _asking(self, doing: str) -> Iterator[None]:
@@ -116,6 +149,11 @@ class Topics:
                     yield
                 finally:
                     self._admin.poll(0)  # what it has to say of its connection
+        except TimeoutError as reason:
+            raise FatalError(
+                f"{doing}: no answer from kafka.bootstrap={self._settings.bootstrap} within "
+                f"{self._settings.patience:g} s"
+            ) from reason
         except RetriableError as reason:
             text = f"{reason}; no answer from kafka.bootstrap={self._settings.bootstrap}"
             found = judgement(self._settings) if self._trouble.of_certificates else None

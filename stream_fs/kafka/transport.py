@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from stream_fs.kafka.clients import admin_client
 from stream_fs.kafka.consumer import KafkaInput
-from stream_fs.kafka.errors import Trouble
+from stream_fs.kafka.offsets import Offsets
 from stream_fs.kafka.outbox import KafkaOutbox
 from stream_fs.kafka.settings import ClientSettings
 from stream_fs.kafka.state_log import KafkaStateLog
@@ -24,12 +23,11 @@ class KafkaTransport:
     def __init__(self, settings: ClientSettings, state_topic_of: Callable[[str], str]) -> None:
         self._settings = settings
         self._state_topic_of = state_topic_of
-        self._trouble = Trouble()
-        self._admin = admin_client(settings, self._trouble)
+        self._offsets = Offsets.connect(settings)
 
     def input(self, topics: Sequence[str], assignment: Assignment) -> KafkaInput:
         """Join the group and subscribe."""
-        return KafkaInput(self._settings, topics, assignment)
+        return KafkaInput(self._settings, topics, assignment, self._offsets)
 
     def outbox(self, partition: Partition) -> KafkaOutbox:
         """A publisher for this input partition, which owns nothing yet."""
@@ -42,12 +40,12 @@ class KafkaTransport:
     def state_log(self, partition: Partition) -> KafkaStateLog:
         """The state of this input partition."""
         place = Partition(self._state_topic_of(partition.topic), partition.number)
-        return KafkaStateLog(self._settings, place, self._admin, self._trouble)
+        return KafkaStateLog(self._settings, place, self._offsets)
 
     def state_logs(self) -> KafkaStateLogs:
         """The states of all input partitions."""
-        return KafkaStateLogs(self._settings, self._state_topic_of, self._admin, self._trouble)
+        return KafkaStateLogs(self._settings, self._state_topic_of, self._offsets)
 
     def input_log(self, partition: Partition) -> KafkaStateLog:
         """The input partition itself, outside of the group."""
-        return KafkaStateLog(self._settings, partition, self._admin, self._trouble)
+        return KafkaStateLog(self._settings, partition, self._offsets)

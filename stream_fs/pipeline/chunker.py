@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from stream_fs.errors import BadRecordRefused, PoisonFlood
 from stream_fs.pipeline.settings import Cut, DeadLetterSettings
-from stream_fs.records import BadRecord, Message
+from stream_fs.records import BadRecord, Message, Messages
 from stream_fs.selector import Chunk
 from stream_fs.wire.batch import Batch, to_chunk
 from stream_fs.wire.decoder import RecordDecoder
@@ -90,13 +90,12 @@ class Chunker:
 
         Raises `BadRecordRefused` and `PoisonFlood` as the settings ask.
         """
-        batch = self._decoder.decode([message.value for message in messages])
+        values, offsets, timestamps = _columns(messages)
+        batch = self._decoder.decode(values)
         if len(batch.good):
-            offsets = np.fromiter((m.offset for m in messages), np.int64, len(messages))
-            timestamps = np.fromiter((m.timestamp for m in messages), np.int64, len(messages))
             self._pieces.append(_Piece(batch, offsets[batch.good], timestamps[batch.good]))
-        if messages:
-            self.position = messages[-1].offset + 1
+        if values:
+            self.position = int(offsets[-1]) + 1
         if batch.bad and self._policy.policy != "skip":
             for bad in batch.bad:
                 self._letters.append(Letter(messages[bad.position], bad))
@@ -166,6 +165,20 @@ class Chunker:
                 "with `stream-fs checkpoint reset --to-offset`, or let them go with "
                 "dead_letters.policy = 'skip', or raise dead_letters.max_ratio"
             )
+
+
+def _columns(
+    messages: Sequence[Message],
+) -> tuple[Sequence[bytes | None], NDArray[np.int64], NDArray[np.int64]]:
+    """Values, offsets and timestamps, without a look at anything else."""
+    values: Sequence[bytes | None]
+    if isinstance(messages, Messages):
+        values, offsets, timestamps = messages.values(), messages.offsets(), messages.timestamps()
+    else:
+        values = [message.value for message in messages]
+        offsets = [message.offset for message in messages]
+        timestamps = [message.timestamp for message in messages]
+    return values, np.array(offsets, np.int64), np.array(timestamps, np.int64)
 
 
 def _place(message: Message) -> str:

@@ -20,9 +20,6 @@ from stream_fs.pipeline.transaction import Clock, Steps
 PATIENCE_SECONDS, PATIENCE_STEPS = 10.0, 200
 """How long one partition may take: a transaction that its owner left open hides what is new. Steps
 count as well, for there may be seconds between them."""
-WINDOW = 4
-"""Offsets looked at first for a progress record, which is the last of its transaction: a wider
-window would be full of snapshots."""
 
 
 class Undecided(Exception):
@@ -97,7 +94,7 @@ class Gathering:
             log.close()
 
     def _newest(self, partition: Partition, log: StateLog) -> Steps:
-        progress = yield from last_progress(log, partition, WINDOW)
+        progress = yield from last_progress(log, partition)
         if progress is None:  # it never had a full chunk, or was reset
             self._forget(partition)
             return

@@ -314,14 +314,18 @@ class MemoryInput:
         broker._groups[group].append(self)
         broker._rebalance(group)
 
-    def poll(self, timeout: float) -> Mapping[Partition, Sequence[Message]]:  # noqa: ARG002  # nothing to wait for in memory
+    def poll(
+        self,
+        timeout: float,  # noqa: ARG002  # nothing to wait for in memory
+        most: int | None = None,
+    ) -> Mapping[Partition, Sequence[Message]]:
         """What is there, a few hundred messages at most per partition."""
         if self.stale:
             self._follow()
         return {
             partition: messages
             for partition in list(self._positions)
-            if (messages := self._read(partition, 500))
+            if (messages := self._read(partition, 500 if most is None else most))
         }
 
     def resume(self, partition: Partition, offset: int) -> None:

@@ -153,10 +153,13 @@ class Assignment(Protocol):
 class Input(Protocol):
     """The input topics, as a member of the consumer group."""
 
-    def poll(self, timeout: float) -> Mapping[Partition, Sequence[Message]]:
+    def poll(
+        self, timeout: float, most: int | None = None
+    ) -> Mapping[Partition, Sequence[Message]]:
         """Messages by partition, in the order of their offsets; waits at most `timeout` seconds.
 
-        Only of partitions that were resumed, from the offset that was given then.
+        Only of partitions that were resumed, from the offset that was given then. `most` bounds
+        how many come of a partition; without it a few hundred.
         """
         ...
 

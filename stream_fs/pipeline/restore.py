@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Generator
 
 from stream_fs.checkpoint import (
+    Parts,
     Progress,
     Restored,
     SnapshotPlace,
@@ -24,28 +25,28 @@ from stream_fs.errors import CorruptSnapshot
 from stream_fs.pipeline.ports import Partition, StateLog
 from stream_fs.selector import Params
 
-FIRST_WINDOW = 64
-"""Offsets looked at first, from the end; each further window is eight times as wide."""
+FIRST_WINDOW = 4
+"""Offsets looked at first, from the end; each further window is eight times as wide.
+
+The progress record is the last of its transaction, and only the marker of the commit comes behind
+it; before it there may be a snapshot, large records that need not be read here.
+"""
 
 
-def last_progress(
-    log: StateLog, partition: Partition, window: int = FIRST_WINDOW
-) -> Generator[None, None, Progress | None]:
+def last_progress(log: StateLog, partition: Partition) -> Generator[None, None, Progress | None]:
     """The newest committed progress record; None where there is none, or it was reset."""
     key = progress_key(partition.topic, partition.number)
-    value = yield from last_value(log, key, window)
+    value = yield from last_value(log, key)
     return None if value is None else decode_progress(value)
 
 
-def last_value(
-    log: StateLog, wanted: bytes, window: int = FIRST_WINDOW
-) -> Generator[None, None, bytes | None]:
+def last_value(log: StateLog, wanted: bytes) -> Generator[None, None, bytes | None]:
     """The newest committed value of a key; None where there is none, or it was taken back.
 
     Records with other keys may lie behind it, as many as there are.
     """
     first, below = log.start(), log.end()
-    width = window
+    width = FIRST_WINDOW
     while first < below:
         lower = max(first, below - width)
         found: tuple[bytes | None] | None = None
@@ -66,7 +67,7 @@ def read_snapshot(
     """The snapshot that begins at this position. Raises `CorruptSnapshot` where it is not whole."""
     topic, number, slot = partition.topic, partition.number, at.slot
     manifest: bytes | None = None
-    parts: list[bytes] = []
+    parts = Parts()
     whole = 0
     for stored in log.scan(at.offset, log.end()):
         if stored is None:
@@ -78,7 +79,7 @@ def read_snapshot(
             manifest = stored.value
             whole = read_manifest(manifest).parts
         elif stored.key == part_key(topic, number, slot, len(parts)) and stored.value is not None:
-            parts.append(stored.value)
+            parts.add(stored.value)
         if len(parts) == whole:
             break
     if manifest is None:

@@ -4,6 +4,10 @@
 
 Everything that waits is a generator that yields; `advance` takes one step. A fenced task is done
 for: `FencedError` leaves `advance`, and the owner of the task starts a new one.
+
+While a chunk's transaction is under way, the next chunk is folded already, if its records are
+there, but nothing of it is sent before that transaction is through: what is published and kept is
+the same as if each chunk had waited for the one before.
 """
 
 from __future__ import annotations
@@ -11,6 +15,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from stream_fs.checkpoint import Progress, SnapshotPlace
 from stream_fs.errors import OffsetGone, RetriableError, TransportError
@@ -27,19 +32,44 @@ from stream_fs.pipeline.outcome import (
 from stream_fs.pipeline.ports import Input, Outbox, Partition, Transport
 from stream_fs.pipeline.restore import last_progress, newest_usable
 from stream_fs.pipeline.settings import Cut, StreamSettings
-from stream_fs.pipeline.transaction import Failure, Steps, Transactions, pauses, wait
+from stream_fs.pipeline.transaction import (
+    Aside,
+    Failure,
+    Steps,
+    Transactions,
+    at_once,
+    pauses,
+    wait,
+)
 from stream_fs.records import Message
 from stream_fs.selector import initial_state
 from stream_fs.wire.decoder import RecordDecoder
 
+_MOMENT: Final = 0.001
+"""Seconds that a step waits for a transaction when there is nothing else to do."""
+
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What a task is handed: time, an observer, and a hook that is told every step of a commit."""
+    """What a task is handed: time, an observer, and a hook that is told every step of a commit.
+
+    `aside` has transactions done; where that is another thread, so is the hook called, but for its
+    steps before and after.
+    """
 
     clock: Callable[[], float]
     observe: events.Observer
     step: Callable[[str], None] = lambda _: None
+    aside: Aside = at_once
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Folded:
+    """A chunk that is folded, and how long that took."""
+
+    outcome: Outcome
+    seconds: float
+    records: int
 
 
 class Task:
@@ -60,9 +90,11 @@ class Task:
         self._input = source
         self._around = around
         self._outbox: Outbox = transport.outbox(partition)
-        self._transactions = Transactions(self._outbox, around.clock, self._failed)
+        self._transactions = Transactions(self._outbox, around.clock, self._failed, around.aside)
         self._decoder = decoder
-        self._model: Model | None = None
+        self._model: Model | None = None  # as committed
+        self._coming: Model | None = None  # whose transaction is under way
+        self._ahead: _Folded | None = None  # the chunk behind that one
         self._chunker: Chunker | None = None
         self._progress: Progress | None = None
         self._saved_cut: Cut | None = None
@@ -81,7 +113,7 @@ class Task:
 
     def receive(self, messages: Sequence[Message]) -> None:
         """Take messages that follow those received before."""
-        if self._chunker is None or self._model is None:
+        if self._chunker is None or self._newest is None:
             return
         batch = self._chunker.add(messages)
         self._around.observe(
@@ -91,7 +123,7 @@ class Task:
                 bad=Counter(bad.reason for bad in batch.bad),
                 position=self._chunker.position,
                 waiting=self._chunker.good,
-                size=self._cut.first if self._model.state.chunk == 0 else self._cut.records,
+                size=self._cut.first if self._newest.state.chunk == 0 else self._cut.records,
             )
         )
 
@@ -101,19 +133,25 @@ class Task:
             self._work = self._next_chunk()
             if self._work is None:
                 return False
+        return self._step(self._work) or self._look_ahead()
+
+    def _step(self, work: Steps) -> bool:
+        """One step of the work; whether it is done."""
         try:
-            next(self._work)
+            next(work)
         except StopIteration:
             self._work = None
             return True
         return False
 
     def finish(self, deadline: float) -> None:
-        """Before an orderly end: publish what is computed, and commit a snapshot of it."""
-        while self._work is not None and self._phase == "publishing":
-            if self._around.clock() >= deadline:
+        """Before an orderly end: publish what is being published, and commit a snapshot of it."""
+        while self._work is not None and self._coming is not None:
+            left = deadline - self._around.clock()
+            if left <= 0:
                 return
-            self.advance()
+            self._transactions.settle(left)
+            self._step(self._work)
         if self._work is not None or self._model is None or self._progress is None:
             return
         if self._around.clock() >= deadline:  # others have used up the time
@@ -212,27 +250,51 @@ class Task:
 
     def _next_chunk(self) -> Steps | None:
         """The work that the next full chunk makes; None while there is none."""
-        if self._chunker is None or self._model is None:
+        folded, self._ahead = self._ahead or self._folded(), None
+        if folded is None:
             return None
-        sequence = self._model.state.chunk + 1
-        cut = self._cut
-        ready = self._chunker.take(sequence, cut)
-        if ready is None:
-            return None
-        began = self._around.clock()
-        outcome = fold(self._settings, self.partition, self._model, ready, cut)
         replayed = self._replaying
         self._around.observe(
             events.ChunkUpdated(
                 self.partition,
-                outcome.report,
-                self._around.clock() - began,
+                folded.outcome.report,
+                folded.seconds,
                 replayed,
-                cut.records,
+                folded.records,
             )
         )
         self._around.step("updated")
-        return self._replayed(outcome) if replayed else self._publishing(outcome)
+        return self._replayed(folded.outcome) if replayed else self._publishing(folded.outcome)
+
+    def _folded(self) -> _Folded | None:
+        """The next full chunk folded into the newest model; None while there is none."""
+        if self._chunker is None or self._newest is None:
+            return None
+        cut = self._cut
+        ready = self._chunker.take(self._newest.state.chunk + 1, cut)
+        if ready is None:
+            return None
+        began = self._around.clock()
+        outcome = fold(self._settings, self.partition, self._newest, ready, cut)
+        return _Folded(outcome, self._around.clock() - began, cut.records)
+
+    def _look_ahead(self) -> bool:
+        """Use the time that a transaction takes; whether no more messages are needed for that.
+
+        One chunk ahead is enough: no more is folded, and nothing more is read.
+        """
+        if self._coming is None or self._phase != "running":
+            return False
+        if self._ahead is None:
+            self._ahead = self._folded()
+        else:
+            self._transactions.settle(_MOMENT)
+        return self._ahead is not None
+
+    @property
+    def _newest(self) -> Model | None:
+        """The model that the next chunk is folded into."""
+        return self._coming or self._model
 
     @property
     def _replaying(self) -> bool:
@@ -267,9 +329,11 @@ class Task:
     def _publishing(self, outcome: Outcome) -> Steps:
         """One transaction, tried until it is through or the task is fenced."""
         began = self._around.clock()
+        self._coming = outcome.model
         progress, size = yield from self._transactions.through(lambda: self._send(outcome))
         self._around.step("committed")
         self._model, self._progress, self._saved_cut = outcome.model, progress, outcome.model.cut
+        self._coming = None
         self._around.observe(
             events.ChunkCommitted(
                 self.partition,
@@ -279,7 +343,7 @@ class Task:
                 next_offset=outcome.model.next,
                 letters=outcome.letters,
                 snapshot_bytes=size,
-                seconds=self._around.clock() - began,
+                seconds=self._transactions.ended - began,
             )
         )
         self._input.advise({self.partition: outcome.model.next})

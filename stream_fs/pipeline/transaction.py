@@ -1,16 +1,21 @@
 """Transactions of one owner, each tried until it is through or the owner is fenced.
 
-Everything that waits is a generator that yields, so that the caller can do something else.
+Everything that waits is a generator that yields, so that the caller can do something else. The
+calls of a whole transaction are handed out together (`Aside`), so that they can go on meanwhile.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
-from typing import Literal, TypeAlias, TypeVar
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from stream_fs.errors import AbortableError, RetriableError
 from stream_fs.pipeline.ports import Outbox
 
+ASIDE_SECONDS = 5.0
+"""When a transaction has taken so long, its owner waits for it, so that the watchdog notices."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 5.0
 """Seconds between attempts: doubled up to the longest."""
 
@@ -18,45 +23,106 @@ Steps: TypeAlias = Generator[None, None, None]
 Clock: TypeAlias = Callable[[], float]
 Failure: TypeAlias = Literal["retried", "aborted"]
 Sent = TypeVar("Sent")
+Aside: TypeAlias = Callable[[Callable[[], Any]], "Future[Any]"]
+"""Has something called, perhaps by another thread."""
+
+
+def at_once(call: Callable[[], Any]) -> Future[Any]:
+    """The `Aside` that does it here and now."""
+    future: Future[Any] = Future()
+    try:
+        future.set_result(call())
+    except BaseException as error:  # noqa: BLE001  # raised where the result is asked for
+        future.set_exception(error)
+    return future
 
 
 class Transactions:
-    """One after the other; `failed` is told of every attempt that did not come through."""
+    """One after the other; `failed` is told of every attempt that did not come through.
+
+    Only one call is aside at a time, and the outbox is its own until it has returned.
+    """
 
     def __init__(
-        self, outbox: Outbox, clock: Clock, failed: Callable[[Failure, str], None]
+        self,
+        outbox: Outbox,
+        clock: Clock,
+        failed: Callable[[Failure, str], None],
+        aside: Aside = at_once,
     ) -> None:
         self._outbox = outbox
         self._clock = clock
         self._failed = failed
+        self._aside = aside
+        self._call: Future[Any] | None = None
         self._open = False
+        self._ended = 0.0
+
+    @property
+    def ended(self) -> float:
+        """When the last one came through."""
+        return self._ended
+
+    def settle(self, seconds: float) -> None:
+        """Wait until the call that is aside has returned, but not longer than so many seconds."""
+        if self._call is not None:
+            with suppress(TimeoutError):
+                self._call.exception(seconds)
 
     def through(self, send: Callable[[], Sent]) -> Generator[None, None, Sent]:
         """Send within a transaction, again after every failure; what `send` returned at last."""
         attempts = pauses()
         while True:
             try:
-                self._outbox.begin()
-                self._open = True
-                sent = send()
-                yield from self._committing()
+                sent, undecided = yield from self._attempted(send)
+                if undecided is not None:
+                    yield from self._committing(undecided)
             except (RetriableError, AbortableError) as error:
                 yield from self._recovering(error, next(attempts))
                 yield from self._aborting()
             else:
                 return sent
 
-    def _committing(self) -> Steps:
-        """End the transaction; where it is open how that went, ask again until it is known."""
+    def _attempted(
+        self, send: Callable[[], Sent]
+    ) -> Generator[None, None, tuple[Sent, RetriableError | None]]:
+        """A whole transaction, aside; whoever closes this generator waits for it."""
+        call: Future[tuple[Sent, RetriableError | None]] = self._aside(lambda: self._attempt(send))
+        self._call = call
+        until = self._clock() + ASIDE_SECONDS
+        try:
+            while not call.done() and self._clock() < until:
+                yield
+        finally:
+            call.exception()
+            self._call = None
+        return call.result()
+
+    def _attempt(self, send: Callable[[], Sent]) -> tuple[Sent, RetriableError | None]:
+        """What was sent, and why it is open whether it was committed."""
+        self._outbox.begin()
+        self._open = True
+        sent = send()
+        try:
+            self._commit()
+        except RetriableError as error:
+            return sent, error
+        return sent, None
+
+    def _commit(self) -> None:
+        self._outbox.commit()
+        self._open = False
+        self._ended = self._clock()
+
+    def _committing(self, error: RetriableError) -> Steps:
+        """Ask again how the end of the transaction went, until it is known."""
         attempts = pauses()
-        while True:
+        while self._open:
+            yield from self._recovering(error, next(attempts))
             try:
-                self._outbox.commit()
-            except RetriableError as error:
-                yield from self._recovering(error, next(attempts))
-            else:
-                self._open = False
-                return
+                self._commit()
+            except RetriableError as again:
+                error = again
 
     def _aborting(self) -> Steps:
         """Void the open transaction, if there is one."""

@@ -1,9 +1,9 @@
 """One process: its membership of the group, and a task for every partition that it holds.
 
-Single-threaded: `turn` gives a step to every task, and to the merge where that is this member's
-duty, and polls when no task has more to do. What goes wrong with a transaction is the task's
-affair, but for being fenced: then the task's memory is worthless, and a new task takes over again,
-after a pause, as long as the partition is ours.
+Single-threaded, but for transactions that are under way: `turn` gives a step to every task, and to
+the merge where that is this member's duty, and polls when no task has more to do. What goes wrong
+with a transaction is the task's affair, but for being fenced: then the task's memory is worthless,
+and a new task takes over again, after a pause, as long as the partition is ours.
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ from stream_fs.pipeline.settings import StreamSettings
 from stream_fs.pipeline.task import Surroundings, Task
 from stream_fs.wire import RecordDecoder
 
+STAY_SECONDS = 1.0
+"""Of work without a poll: then there is one that takes hardly anything, for whoever does not poll
+is expelled from the group after a while (max.poll.interval.ms), and hears of no rebalance."""
 IDLE_WAIT, BUSY_WAIT = 0.5, 0.01
 """Seconds that a poll may wait when no task has anything to do, or some task waits itself."""
 
@@ -48,6 +51,7 @@ class Worker:
         self._tasks: dict[Partition, Task] = {}
         self._fences: dict[Partition, Fences] = {}
         self._again: dict[Partition, float] = {}
+        self._polled = around.clock()
         self._merge = MergeDuty(topics, settings, transport, around, jitter)
         self._input = transport.input(topics, self)
 
@@ -82,17 +86,15 @@ class Worker:
     def turn(self) -> None:
         """Let every task take a step; when none has more to do, poll, and hand out the messages.
 
-        So a poll's messages are chunks before the next poll, and memory does not grow with the lag.
+        So a poll's messages are chunks before the next poll, and memory does not grow with the lag;
+        but for a message now and then where that takes long, see `STAY_SECONDS`.
         """
-        busy = self._merge.busy or any(task.busy for task in self._tasks.values())
         more = self._advance_all()
         self._merge.advance()
         if not more:
+            busy = self._merge.busy or any(task.busy for task in self._tasks.values())
             wait = BUSY_WAIT if busy or self._again else IDLE_WAIT
-            for partition, messages in self._input.poll(wait).items():
-                task = self._tasks.get(partition)
-                if task is not None:
-                    task.receive(messages)
+            self._poll(wait)
         self._take_again()
 
     def stop(self) -> None:
@@ -132,9 +134,21 @@ class Worker:
                 task.close()
             self._around.observe(events.PartitionGone(partition))
 
+    def _poll(self, wait: float, most: int | None = None) -> None:
+        for partition, messages in self._input.poll(wait, most).items():
+            task = self._tasks.get(partition)
+            if task is not None:
+                task.receive(messages)
+        self._polled = self._around.clock()
+
     def _advance_all(self) -> bool:
         more = False
-        for partition, task in list(self._tasks.items()):
+        for partition in list(self._tasks):
+            if self._around.clock() - self._polled > STAY_SECONDS:
+                self._poll(0.0, most=1)
+            task = self._tasks.get(partition)
+            if task is None:  # given up in that poll
+                continue
             try:
                 more |= task.advance()
             except FencedError as error:

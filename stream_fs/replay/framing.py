@@ -46,7 +46,7 @@ def message_pack(file: BinaryIO, name: str) -> Iterator[tuple[bytes, int]]:
     """
     unpacker = msgpack.Unpacker(max_buffer_size=MOST_BYTES + BLOCK_BYTES)
     left, start = b"", 0
-    while block := file.read(BLOCK_BYTES):
+    while block := file.read(_wanted(len(left))):
         if start == 0 and not left and block[0] not in _MAPS:
             raise BrokenFile(f"{name} is not a file of records in MessagePack: it begins otherwise")
         if len(left) > MOST_BYTES:
@@ -65,6 +65,11 @@ def message_pack(file: BinaryIO, name: str) -> Iterator[tuple[bytes, int]]:
             f"{name} ends within the record that begins at byte {start}: it is not whole, or "
             "still being written"
         )
+
+
+def _wanted(left: int) -> int:
+    """Bytes to read next; as many as are there, so that a long record is gone through few times."""
+    return min(max(BLOCK_BYTES, left), MOST_BYTES + BLOCK_BYTES - left) or BLOCK_BYTES
 
 
 def _ends(unpacker: msgpack.Unpacker, name: str, start: int) -> Iterator[int]:

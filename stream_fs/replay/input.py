@@ -32,7 +32,11 @@ class FileInput:
         self._assigned = False
         self._resumed = False
 
-    def poll(self, timeout: float) -> Mapping[Partition, Sequence[Message]]:  # noqa: ARG002  # a file does not keep one waiting
+    def poll(
+        self,
+        timeout: float,  # noqa: ARG002  # a file does not keep one waiting
+        most: int | None = None,
+    ) -> Mapping[Partition, Sequence[Message]]:
         """The next records, as many as a task should get at once."""
         if not self._assigned:
             self._assigned = True
@@ -40,7 +44,7 @@ class FileInput:
         if not self._resumed:
             return {}
         first = self._reading.position
-        values = self._reading.read(BATCH_RECORDS, BATCH_BYTES)
+        values = self._reading.read(BATCH_RECORDS if most is None else most, BATCH_BYTES)
         messages = [
             Message(*self._partition, offset, self._timestamp(offset), None, value)
             for offset, value in enumerate(values, first)

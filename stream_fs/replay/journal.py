@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
-from stream_fs.checkpoint.files import sync_directory
+from stream_fs.checkpoint.files import close_after_all, sync_directory, writing
 from stream_fs.checkpoint.plain import Malformed, Plain, field, mapping, pack, unpack, whole
 from stream_fs.errors import CorruptJournal, NoOwnership
 from stream_fs.pipeline.ports import Stored
@@ -68,11 +68,16 @@ class Journal:
         return self.end - 1
 
     def commit(self, records: Sequence[Stored], notes: Mapping[str, Plain]) -> None:
-        """Add a transaction; it is safe on disk when this returns."""
+        """Add a transaction; it is safe on disk when this returns.
+
+        Raises `CannotWrite` where the disk is full: the transaction does not count then, and the
+        journal is of no more use until it is opened again.
+        """
         body = self._body(records, notes)
         if self._file is not None:
-            self._file.write(_framed(body))
-            _synced(self._file)
+            with writing(self._path):
+                self._file.write(_framed(body))
+                _synced(self._file)
         self._take(records, notes)
         if self._spare > SPARE_BYTES:
             self._compact()
@@ -80,7 +85,7 @@ class Journal:
     def close(self) -> None:
         """Let go of the file, and of its lock."""
         if self._file is not None:
-            self._file.close()
+            close_after_all(self._file)
             self._file = None
 
     def _body(self, records: Sequence[Stored], notes: Mapping[str, Plain]) -> bytes:
@@ -115,8 +120,9 @@ class Journal:
             file.seek(good)
             file.truncate()
             if not good:
-                file.write(MAGIC)
-                _synced(file)
+                with writing(self._path):
+                    file.write(MAGIC)
+                    _synced(file)
         if self._spare > SPARE_BYTES:
             self._compact()
 
@@ -140,15 +146,18 @@ class Journal:
         if self._file is None or self._path is None:
             return
         unfinished = self._path.with_name(f".{self._path.name}.{os.getpid()}.tmp")
-        try:
+        with writing(self._path):
             file = unfinished.open("xb")
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            file.write(MAGIC + _framed(self._body(self.records, self.notes)))
-            _synced(file)
-            unfinished.replace(self._path)
-            sync_directory(self._path.parent)
-        finally:
-            unfinished.unlink(missing_ok=True)
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                file.write(MAGIC + _framed(self._body(self.records, self.notes)))
+                _synced(file)
+                unfinished.replace(self._path)
+                sync_directory(self._path.parent)
+            except BaseException:
+                unfinished.unlink(missing_ok=True)
+                close_after_all(file)
+                raise
         self._file.close()
         self._file = file
 

@@ -10,7 +10,7 @@ from typing import BinaryIO, Protocol
 
 import orjson
 
-from stream_fs.checkpoint.files import sync_directory
+from stream_fs.checkpoint.files import close_after_all, sync_directory, writing
 from stream_fs.errors import InvalidParameter, ReplayChanged
 from stream_fs.pipeline.ports import Outgoing
 from stream_fs.wire import Format
@@ -60,17 +60,18 @@ class FileOutput:
         self.length = length
 
     def append(self, records: Sequence[Outgoing]) -> None:
-        """Write, and wait for the disk."""
+        """Write, and wait for the disk; `CannotWrite` where it is full."""
         assert self._file is not None
-        for record in records:
-            self.length += self._file.write(self._written(record))
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        with writing(self._path):
+            for record in records:
+                self.length += self._file.write(self._written(record))
+            self._file.flush()
+            os.fsync(self._file.fileno())
 
     def close(self) -> None:
         """Close the file."""
         if self._file is not None:
-            self._file.close()
+            close_after_all(self._file)
 
 
 class StreamOutput:
@@ -121,12 +122,17 @@ def dead_letter_line(record: Outgoing) -> bytes:
     """A dead letter in JSON, one a line: key and value as Base64, headers as text."""
     return orjson.dumps(
         {
-            "headers": {name: value and value.decode() for name, value in record.headers},
+            "headers": {name: _text(value) for name, value in record.headers},
             "key": _base64(record.key),
             "value": _base64(record.value),
         },
         option=orjson.OPT_APPEND_NEWLINE,
     )
+
+
+def _text(value: bytes | None) -> str | None:
+    """Ours are UTF-8; what others have put into theirs is shown as far as it can be."""
+    return None if value is None else value.decode(errors="backslashreplace")
 
 
 def _base64(data: bytes | None) -> str | None:

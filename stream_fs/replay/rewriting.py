@@ -10,6 +10,7 @@ import numpy as np
 import orjson
 
 from stream_fs.errors import InvalidParameter
+from stream_fs.messagepack import unpack
 from stream_fs.wire import DeclaredView, Format
 
 
@@ -49,15 +50,15 @@ class Rewriter:
         if not gone and self._read == self._written:
             return value
         record["views"] = {name: given for name, given in views.items() if name not in gone}
-        if self._written == "msgpack":
-            packed: bytes = msgpack.packb(record)
-            return packed
         try:
+            if self._written == "msgpack":
+                packed: bytes = msgpack.packb(record)
+                return packed
             record["views"] = {
                 name: self._unpacked(name, given) for name, given in record["views"].items()
             }
             return orjson.dumps(record)
-        except (KeyError, ValueError, TypeError):  # what JSON cannot say is no record of ours
+        except (KeyError, ValueError, TypeError):  # what the other cannot say is no record of ours
             return value
 
     def _gone(self, present: Sequence[str]) -> set[str]:
@@ -86,6 +87,6 @@ class Rewriter:
 def _parsed(value: bytes, format: Format) -> Any:
     """The plain data of a record; None where it is not of the format."""
     try:
-        return orjson.loads(value) if format == "json" else msgpack.unpackb(value)
-    except (ValueError, msgpack.UnpackException):  # orjson's error is a ValueError
+        return orjson.loads(value) if format == "json" else unpack(value)
+    except ValueError:  # as both raise
         return None

@@ -9,11 +9,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-from stream_fs.checkpoint.plain import Malformed, whole
 from stream_fs.errors import CorruptJournal, InvalidParameter
 from stream_fs.pipeline import events
 from stream_fs.pipeline.ports import Partition
@@ -22,6 +20,7 @@ from stream_fs.pipeline.task import Surroundings
 from stream_fs.pipeline.worker import Worker
 from stream_fs.replay.identity import check_same, identity
 from stream_fs.replay.journal import Journal
+from stream_fs.replay.notes import earlier
 from stream_fs.replay.outputs import NoOutput, Output
 from stream_fs.replay.reading import Mark, Reading
 from stream_fs.replay.sources import Source
@@ -137,40 +136,33 @@ def _opened(plan: Plan, settings: StreamSettings) -> Iterator[FileTransport]:
             plan.topic,
             {"dead letters kept": not isinstance(plan.letters, NoOutput), **plan.more},
         )
-        before = journal.notes.get("run")
-        if before is not None:
-            check_same(journal.name, before, now)
+        before = earlier(journal)
+        if before.run is not None:
+            check_same(journal.name, before.run, now)
         outputs = {
             settings.rankings_topic: plan.rankings,
             settings.dead_letter_topic: plan.letters,
         }
-        lengths = journal.notes.get("outputs") or {}
         for topic, output in outputs.items():
             stack.callback(output.close)
-            output.begin(_length(journal, lengths, topic), journal.name)
+            output.begin(_length(journal, before.outputs, topic), journal.name)
         transport = FileTransport(
             plan.place,
             settings.state_topics[plan.topic],
             journal,
             outputs,
-            Reading(plan.sources, _mark(journal)),
+            Reading(plan.sources, before.input),
             plan.timestamp,
         )
-        if before is None:
+        if before.run is None:
             transport.first_notes = {"run": now}
         yield transport
 
 
-def _length(journal: Journal, lengths: Mapping[str, Any], topic: str) -> int:
-    try:
-        return whole(lengths, topic) if lengths else 0
-    except Malformed as error:
-        raise CorruptJournal(f"{journal.name} does not tell how long its output is") from error
-
-
-def _mark(journal: Journal) -> Mark | None:
-    noted = journal.notes.get("input")
-    return None if noted is None else Mark(*noted)
+def _length(journal: Journal, lengths: Mapping[str, int], topic: str) -> int:
+    if lengths and topic not in lengths:
+        raise CorruptJournal(f"{journal.name} does not tell how long its output is")
+    return lengths.get(topic, 0)
 
 
 class _Observer:

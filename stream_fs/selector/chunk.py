@@ -72,7 +72,7 @@ def read_chunk(
             views[view.name] = part
     if not size:
         raise InvalidChunk("there are no rows: give at least one view with at least one row")
-    _refuse_empty_records(size, views)
+    refuse_empty_records(size, views)
     return Chunk(size, views)
 
 
@@ -219,7 +219,8 @@ def _place(rows: Rows, present: Mask, bad: Any) -> tuple[int, int, float]:
     return int(np.flatnonzero(present)[row]), feature, value
 
 
-def _refuse_empty_records(size: int, views: Mapping[str, ViewRows]) -> None:
+def refuse_empty_records(size: int, views: Mapping[str, ViewRows]) -> None:
+    """Raise `InvalidChunk` where a row has no view at all."""
     missing = np.ones(size, bool)
     for part in views.values():
         missing &= ~part.present

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import zipfile
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
@@ -14,7 +13,8 @@ import numpy as np
 import scipy.sparse
 
 from stream_fs.errors import IncompatibleState
-from stream_fs.selector.chunk import Chunk, ViewRows
+from stream_fs.selector.archive import Archive, Damaged
+from stream_fs.selector.chunk import Chunk, ViewRows, read_chunk, refuse_empty_records
 from stream_fs.selector.state import State, flatten, unflatten
 
 FORMAT = "stream-fs selector"
@@ -49,16 +49,19 @@ def write_file(path: str | PathLike[str], state: State, waiting: Sequence[Chunk]
 
 
 def read_file(path: str | PathLike[str]) -> tuple[State, tuple[Chunk, ...]]:
-    """The inverse of `write_file`; `IncompatibleState` for any other file."""
+    """The inverse of `write_file`; `IncompatibleState` for any other file.
+
+    For any bytes nothing else is raised, and no more memory is taken than they account for.
+    """
     try:
-        with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            content = {name: archive[name] for name in archive.files}
+        content = _content(path)
         header = json.loads(content.pop("header").tobytes())
         if header["format"] != FORMAT:
             raise IncompatibleState(f"{path} is not a {FORMAT}")
         if header["version"] != VERSION:
             raise IncompatibleState(
-                f"{path} has format version {header['version']}, this release reads {VERSION}"
+                f"{path} has format version {str(header['version'])[:20]}, this release reads "
+                f"{VERSION}"
             )
         state = unflatten(
             header["state"],
@@ -68,11 +71,27 @@ def read_file(path: str | PathLike[str]) -> tuple[State, tuple[Chunk, ...]]:
             _chunk_from_arrays(state, f"waiting.{number}", size, content)
             for number, size in enumerate(header["waiting"])
         )
-    except (KeyError, TypeError, ValueError, EOFError, zipfile.BadZipFile) as error:
+    except (
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        RecursionError,
+        TypeError,
+        ValueError,
+    ) as error:
         if isinstance(error, IncompatibleState):
             raise
-        raise IncompatibleState(f"{path} is not a {FORMAT}: {error}") from error
+        raise IncompatibleState(f"{path} is not a {FORMAT}: {str(error)[:200]}") from error
     return state, waiting
+
+
+def _content(path: str | PathLike[str]) -> dict[str, Any]:
+    """The arrays of a file; none is compressed, so all of them are no larger than the file."""
+    with Archive(path) as archive:
+        for name in archive.names:
+            if not archive.header(name).stored:
+                raise Damaged(f"array {name!r} is compressed, which no {FORMAT} is")
+        return {name: archive.array(name) for name in archive.names}
 
 
 def _rows_to_arrays(prefix: str, part: ViewRows) -> dict[str, Any]:
@@ -85,20 +104,46 @@ def _rows_to_arrays(prefix: str, part: ViewRows) -> dict[str, Any]:
     return arrays
 
 
-def _chunk_from_arrays(state: State, prefix: str, size: int, content: Mapping[str, Any]) -> Chunk:
-    views: dict[str, ViewRows] = {}
+def _chunk_from_arrays(state: State, prefix: str, size: Any, content: Mapping[str, Any]) -> Chunk:
+    """Rows that were kept back, judged as they were when they came in."""
+    given: dict[str, Any] = {}
+    masks: dict[str, Any] = {}
     for number, view in enumerate(state.params.views):
         place = f"{prefix}.{number}"
         if f"{place}.present" not in content:
             continue
         present = content[f"{place}.present"]
-        rows: Any = content.get(f"{place}.rows")
-        if rows is None:
-            parts = tuple(content[f"{place}.{name}"] for name in ("data", "indices", "indptr"))
-            rows = scipy.sparse.csr_array(parts, shape=(int(present.sum()), view.dimension))
         if present.dtype != np.bool_ or present.shape != (size,):
             raise IncompatibleState(f"{place}.present is not {size} truth values")
+        rows: Any = content.get(f"{place}.rows")
+        if rows is None:
+            rows = _csr(place, int(present.sum()), view.dimension, content)
         if rows.shape != (int(present.sum()), view.dimension):
             raise IncompatibleState(f"{place}.rows has shape {rows.shape}")
-        views[view.name] = ViewRows(rows, present)
+        if rows.dtype not in (np.float32, np.float64):
+            raise IncompatibleState(f"{place}.rows are of type {rows.dtype}")
+        read_chunk([view], {view.name: rows}, {view.name: np.ones(len(present[present]), bool)})
+        given[view.name], masks[view.name] = rows, present
+    if not given:
+        raise IncompatibleState(f"{prefix} has no rows")
+    views = {name: ViewRows(rows, masks[name]) for name, rows in given.items()}
+    refuse_empty_records(size, views)
     return Chunk(size, views)
+
+
+def _csr(place: str, rows: int, columns: int, content: Mapping[str, Any]) -> Any:
+    """Sparse rows; SciPy's own code goes wherever the indices point, so they are checked first."""
+    data, indices, indptr = (content[f"{place}.{name}"] for name in ("data", "indices", "indptr"))
+    ends = np.asarray(indptr)
+    if (
+        any(array.ndim != 1 for array in (data, indices, ends))
+        or any(array.dtype not in (np.int32, np.int64) for array in (indices, ends))
+        or len(ends) != rows + 1
+        or ends[0] != 0
+        or ends[-1] != len(data)
+        or len(data) != len(indices)
+        or (np.diff(ends) < 0).any()
+        or (len(indices) and (indices.min() < 0 or indices.max() >= columns))
+    ):
+        raise IncompatibleState(f"{place} is not sparse rows of {columns} features")
+    return scipy.sparse.csr_array((data, indices, indptr), shape=(rows, columns))

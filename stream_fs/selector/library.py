@@ -78,5 +78,6 @@ def point(view: View, arrays: Mapping[str, Any]) -> None:
     """Make the structure point to the arrays, which have to live as long as it is used."""
     for name in ARRAYS:
         array = arrays[name]
-        assert array.flags.c_contiguous, f"{name} does not lie as C reads it"
+        if not array.flags.c_contiguous:
+            raise TypeError(f"{name} does not lie as C reads it")
         setattr(view, name, array.ctypes.data)

@@ -64,8 +64,14 @@ class View:
                 )
 
 
+class _Remembered:
+    """A place for what is computed once; it is not a field: no part of equality or copies."""
+
+    __slots__ = ("_fingerprint",)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Params:
+class Params(_Remembered):
     """Every parameter of the method; the defaults are those of the preset `default`.
 
     Made by `params`, which fills in a preset. `beta`, `theta` and `eta` take one number for all
@@ -184,8 +190,12 @@ class Params:
     @property
     def fingerprint(self) -> str:
         """Short digest of all that makes two states comparable: views and parameters."""
-        text = json.dumps(self.to_dict(), sort_keys=True, ensure_ascii=False)
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        known: str | None = getattr(self, "_fingerprint", None)
+        if known is None:
+            text = json.dumps(self.to_dict(), sort_keys=True, ensure_ascii=False)
+            known = hashlib.sha256(text.encode()).hexdigest()[:16]
+            object.__setattr__(self, "_fingerprint", known)
+        return known
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON or MessagePack; `from_dict` is its inverse."""

@@ -6,7 +6,7 @@ of one model over both their data. Accumulators are float64.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -98,27 +98,28 @@ class State:
 
 def initial_state(params: Params, origin: str = "") -> State:
     """The model that has seen nothing."""
-    views = {view.name: _unseen(view, params) for view in params.views}
+    views = {view.name: _unseen(view, params, np.zeros) for view in params.views}
     return State(params, origin, views, np.zeros(len(params.views)), 0.0, 0, 0)
 
 
-def _unseen(view: View, params: Params) -> ViewState:
+def _unseen(view: View, params: Params, zeros: Callable[[Any], Floats]) -> ViewState:
+    """A view without any data; `zeros` makes an array of a shape."""
     d, k, r = view.dimension, params.clusters, params.sketch
     return ViewState(
         n=0.0,
-        sum=np.zeros(d),
+        sum=zeros(d),
         energy=0.0,
-        R=np.zeros((k, k)),
-        Q=np.zeros((d, k)),
-        V=np.zeros((d, k)),
+        R=zeros((k, k)),
+        Q=zeros((d, k)),
+        V=zeros((d, k)),
         loss=0.0,
-        range=Range(np.zeros(d), np.zeros(d)) if view.transform == "minmax" else None,
+        range=Range(zeros(d), zeros(d)) if view.transform == "minmax" else None,
         moments=(
-            Moments(np.zeros(k), np.zeros(k), np.zeros((d, k)), np.zeros(d), 0.0)
+            Moments(zeros(k), zeros(k), zeros((d, k)), zeros(d), 0.0)
             if params.keeps_moments
             else None
         ),
-        sketch=Sketch(np.zeros((d, r)), np.zeros(r)) if r else None,
+        sketch=Sketch(zeros((d, r)), zeros(r)) if r else None,
     )
 
 
@@ -177,21 +178,20 @@ def unflatten(description: Mapping[str, Any], arrays: Mapping[str, Floats]) -> S
     """The inverse of `flatten`; anything that is missing or has another shape is an error."""
     try:
         params = Params.from_dict(description["params"])
-        blank = initial_state(params, str(description["origin"]))
         views = {
-            view.name: _filled(blank.views[view.name], f"{number}.", arrays)
+            view.name: _filled(_unseen(view, params, _outline), f"{number}.", arrays)
             for number, view in enumerate(params.views)
         }
         state = State(
             params,
-            blank.origin,
+            str(description["origin"]),
             views,
-            _shaped("alpha", arrays, blank.alpha.shape),
+            _shaped("alpha", arrays, (len(params.views),)),
             float(description["j"]),
             int(description["total"]),
             int(description["chunk"]),
         )
-    except (KeyError, TypeError, ValueError) as error:
+    except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError) as error:
         raise IncompatibleState(f"not a state of this version: {error}") from error
     return state
 
@@ -229,3 +229,8 @@ def _shaped(name: str, arrays: Mapping[str, Floats], shape: tuple[int, ...]) -> 
     if array.shape != shape:
         raise IncompatibleState(f"{name} has shape {array.shape}, expected {shape}")
     return array
+
+
+def _outline(shape: Any) -> Floats:
+    """An array that takes no memory, however large: only its shape is looked at."""
+    return np.broadcast_to(np.float64(0), shape)

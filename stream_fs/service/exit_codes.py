@@ -6,6 +6,7 @@ from enum import IntEnum
 from typing import Self
 
 from stream_fs.errors import (
+    CannotWrite,
     CheckpointError,
     IncompatibleState,
     InvalidConfiguration,
@@ -33,6 +34,7 @@ class ExitCode(IntEnum):
     REFUSED = 3, "going on would lose or falsify something; the message names the ways out"
     BROKER = 4, "the broker cannot be reached, or does not let us; trying again may help"
     SILENCE = 5, "nothing came in the time that `watch --timeout` gives"
+    STORAGE = 6, "a file cannot be written; what is saved is saved, make room and start it again"
     WATCHDOG = 70, "a client call hung, and the process ended itself; start it again"
     INTERRUPTED = 130, "interrupted (Ctrl-C); what is saved is saved, start it again to go on"
 
@@ -46,5 +48,7 @@ def exit_code(error: BaseException) -> ExitCode:
             return ExitCode.REFUSED
         case TransportError():
             return ExitCode.BROKER
+        case CannotWrite():
+            return ExitCode.STORAGE
         case _:
             return ExitCode.PROBLEM

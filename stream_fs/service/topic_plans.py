@@ -64,3 +64,8 @@ def topic_problems(configuration: Configuration, topics: Topics) -> list[str]:
             )
     too_large = ranking_problem(configuration, sum(existing.values()))
     return problems if too_large is None else [*problems, too_large]
+
+
+def topic_gaps(configuration: Configuration, topics: Topics) -> list[str]:
+    """Those of the problems with which the stream can run: some partitions have to wait."""
+    return topics.gaps(topic_plans(configuration, topics))

@@ -20,6 +20,9 @@ class Watchdog:
     Calls of the client have their own, shorter limits; one that outlives `limit` ignores them. The
     process is ended at once, without clean-up, which may hang as well: nothing is lost by it, for
     whatever is not committed will be read again.
+
+    Where the process as a whole stood still (SIGSTOP, a paused container), the loop is not to
+    blame, and gets the whole time again.
     """
 
     def __init__(
@@ -62,8 +65,13 @@ class Watchdog:
             self._thread.join()
 
     def _watch(self) -> None:
+        looked = self._clock()
         while not self._stopped.wait(min(1.0, self._limit / 4)):
-            if self.silence > self._limit:
+            now = self._clock()
+            overslept, looked = now - looked > self._limit / 2, now
+            if overslept:
+                self.beat()
+            elif self.silence > self._limit:
                 self._end()
                 return
 

@@ -1,14 +1,18 @@
 """A small HTTP server for a few pages.
 
 It stands in the open, so it reads little, waits little and repeats nothing of what it was sent.
+Whoever asks and takes the answer is served, also while others hold as many connections as they can:
+where there is no place left, the connection that has been there longest is let go.
 """
 
 from __future__ import annotations
 
+import contextlib
 import io
 import logging
 import socket
 import threading
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -22,8 +26,14 @@ MOST_REQUEST_BYTES: Final = 8192
 """Request line and headers together."""
 MOST_SECONDS: Final = 5.0
 """For a whole request, from the connection to its last header, and for each write."""
-MOST_CONNECTIONS: Final = 16
-"""At a time; more are closed at once."""
+MOST_CONNECTIONS: Final = 32
+"""At a time, each with a thread; for one more, the oldest is let go."""
+LEAST_SECONDS: Final = 0.05
+"""What every connection has before it can be let go: many times what an honest one needs."""
+_GONE_SECONDS: Final = 1.0
+"""How long the thread of a connection that was let go may take to notice."""
+_WAITING: Final = 128
+"""Connections that the system keeps until we come to them."""
 _END_SECONDS: Final = 0.1
 """How soon it notices that it should end."""
 
@@ -104,6 +114,7 @@ class _Server(ThreadingHTTPServer):
     """Bounded in the number of its threads."""
 
     daemon_threads = True
+    request_queue_size = _WAITING
     # Closing must not wait for a client that says nothing.
     block_on_close = False
 
@@ -120,6 +131,8 @@ class _Server(ThreadingHTTPServer):
         self.pages = pages
         self.most_seconds = most_seconds
         self._places = threading.BoundedSemaphore(most_connections)
+        self._connections: dict[socket.socket, float] = {}
+        """Those that are served, the oldest first, and since when."""
         super().__init__((host, port), _Handler)
 
     def server_bind(self) -> None:
@@ -127,7 +140,8 @@ class _Server(ThreadingHTTPServer):
         super(ThreadingHTTPServer, self).server_bind()
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        if self._places.acquire(blocking=False):
+        if self._places.acquire(blocking=False) or self._make_place():
+            self._connections[request] = time.monotonic()
             super().process_request(request, client_address)
         else:
             self.shutdown_request(request)
@@ -136,7 +150,19 @@ class _Server(ThreadingHTTPServer):
         try:
             super().process_request_thread(request, client_address)
         finally:
+            self._connections.pop(request, None)
             self._places.release()
+
+    def _make_place(self) -> bool:
+        """Let the oldest connection go, when it has had its time; whether there is a place now."""
+        for oldest, since in list(self._connections.items())[:1]:
+            left = since + LEAST_SECONDS - time.monotonic()
+            if left > 0 and self._places.acquire(timeout=left):
+                return True
+            with contextlib.suppress(OSError):  # it has gone by itself
+                oldest.shutdown(socket.SHUT_RDWR)
+            self._connections.pop(oldest, None)
+        return self._places.acquire(timeout=_GONE_SECONDS)
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002  # theirs
         _LOGGER.debug("a request was broken off", exc_info=True)
@@ -145,6 +171,8 @@ class _Server(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     """One request; then the connection ends."""
 
+    # Of a request that names none. Theirs is 0.9, whose answers have no headers.
+    default_request_version = "HTTP/1.0"
     server: _Server
     rfile: io.BufferedReader
 
@@ -167,6 +195,10 @@ class _Handler(BaseHTTPRequestHandler):
         except TimeoutError:
             self.send_error(HTTPStatus.REQUEST_TIMEOUT)
 
+    def handle_expect_100(self) -> bool:
+        """No body is read, so nobody is asked to send one."""
+        return True
+
     def _page(self) -> Answer:
         page = self.server.pages.get(self.path.partition("?")[0])
         if page is None:
@@ -186,8 +218,10 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(answer.body)))
         self.send_header("Cache-Control", "no-store")
         self.send_header("Content-Security-Policy", POLICY)
+        self.send_header("Cross-Origin-Resource-Policy", "same-origin")
         self.send_header("Referrer-Policy", "no-referrer")
         self.send_header("X-Content-Type-Options", "nosniff")
+        self.send_header("X-Frame-Options", "DENY")
         self.send_header("Connection", "close")
         if answer.status is HTTPStatus.METHOD_NOT_ALLOWED:
             self.send_header("Allow", "GET, HEAD")

@@ -52,7 +52,8 @@ class DeclaredView:
 class Limits:
     """What a record may at most have: bytes altogether, and entries in a map.
 
-    Arrays are limited by the largest dimension, nesting by the parsers (about a thousand levels).
+    Arrays are limited by the largest dimension. Nesting is limited by the parsers (about a thousand
+    levels), and to that of a record where much memory could come of it (`nesting`).
     """
 
     record_bytes: int = 1 << 20

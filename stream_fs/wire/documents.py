@@ -64,7 +64,7 @@ def read_document(
 def _check_fields(document: dict[Any, Any]) -> None:
     version = document.get("v")
     if type(version) is not int or version != VERSION:
-        raise Refused("version", f"`v` is {version!r}; this reads version {VERSION}")
+        raise Refused("version", f"`v` is {_kind(version)}; this reads version {VERSION}")
     unknown = document.keys() - FIELDS
     if unknown:
         raise Refused("malformed", f"unknown field {min(map(repr, unknown))}")
@@ -145,5 +145,6 @@ def _numbers(given: list[Any], view: DeclaredView, truths: bool) -> Working | No
 
 
 def _kind(value: object) -> str:
+    """In words, or a number as it is: no more of it is written down than that."""
     names = {dict: "a map", list: "a list", str: "text", bytes: "bytes", type(None): "nothing"}
-    return names.get(type(value), f"{value!r}")
+    return names.get(type(value)) or repr(value)

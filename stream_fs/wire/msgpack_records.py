@@ -18,6 +18,7 @@ from stream_fs.wire.declared import DeclaredView, Limits
 from stream_fs.wire.documents import FIELDS, read_document
 from stream_fs.wire.found import Found
 from stream_fs.wire.joined import Joined, Memory
+from stream_fs.wire.nesting import check_nesting, may_reserve_much
 from stream_fs.wire.orders import Order, Orders
 from stream_fs.wire.refusal import Refused
 from stream_fs.wire.walking import ROOM, Segments, Walk
@@ -39,8 +40,7 @@ class MsgpackReader:
         self._bounds: dict[str, Any] = {
             "max_bin_len": limits.record_bytes,
             "max_str_len": limits.record_bytes,
-            # Nested arrays reserve what they announce: so not much more than a view has. What is
-            # a little too long is parsed, so that it is told apart from nonsense.
+            # What is a little too long is parsed, so that it is told apart from nonsense.
             "max_array_len": 2 * max(view.dimension for view in views) + 16,
             "max_map_len": max(limits.views, len(FIELDS)),
             "max_ext_len": 0,
@@ -82,6 +82,8 @@ class MsgpackReader:
 
     def _parse(self, value: bytes) -> object:
         try:
+            if may_reserve_much(value, self._bounds["max_array_len"]):
+                check_nesting(value)
             return msgpack.unpackb(
                 value, strict_map_key=True, unicode_errors="surrogateescape", **self._bounds
             )

@@ -15,17 +15,12 @@ import msgpack
 import orjson
 
 from stream_fs.errors import InvalidMessage
+from stream_fs.messagepack import unpack
 from stream_fs.records import Headers, Payload
 from stream_fs.wire.declared import Format
-from stream_fs.wire.rankings import (
-    Change,
-    Feature,
-    Fit,
-    RankedView,
-    RankingMessage,
-    Records,
-    Source,
-)
+from stream_fs.wire.ranking_reading import read_message
+from stream_fs.wire.rankings import Feature, RankingMessage
+from stream_fs.wire.refusal import printable
 
 SCHEMA: Final = 1
 EVENT_TYPE: Final = f"stream-fs.ranking.v{SCHEMA}"
@@ -139,54 +134,26 @@ def as_json(value: bytes, format: Format) -> bytes:
 
     The value must be one that `decode_ranking` takes.
     """
-    return value if format == "json" else orjson.dumps(msgpack.unpackb(value))
+    return value if format == "json" else encode_ranking(decode_ranking(value, format))
 
 
 def decode_ranking(value: bytes, format: Format = "json") -> RankingMessage:
-    """The inverse of `encode_ranking`. Raises `InvalidMessage`."""
+    """The inverse of `encode_ranking`; fields that it does not know are passed over.
+
+    Raises `InvalidMessage`, for whatever the bytes are, and nothing else.
+    """
     try:
-        plain = orjson.loads(value) if format == "json" else msgpack.unpackb(value)
-    except (ValueError, msgpack.UnpackException) as error:
-        raise InvalidMessage(f"not {format}: {error or type(error).__name__}") from error
+        plain = orjson.loads(value) if format == "json" else unpack(value)
+    except ValueError as error:
+        raise InvalidMessage(f"not {format}: {printable(str(error))}") from error
     if not isinstance(plain, dict) or "schema" not in plain:
         raise InvalidMessage("not a ranking: it has no `schema`")
-    if plain["schema"] != SCHEMA:
-        raise InvalidMessage(
-            f"a ranking of schema {plain['schema']!r}; this version reads {SCHEMA}"
-        )
+    schema = plain["schema"]
+    if type(schema) is not int:
+        raise InvalidMessage("not a ranking: its `schema` is not a number")
+    if schema != SCHEMA:
+        raise InvalidMessage(f"a ranking of schema {schema}; this version reads {SCHEMA}")
     try:
-        return _message(plain)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise InvalidMessage(f"not a ranking of schema {SCHEMA}: {error!r}") from error
-
-
-def _message(plain: dict[str, Any]) -> RankingMessage:
-    offsets, selection, fit = plain["offsets"], plain["selection"], plain["fit"]
-    return RankingMessage(
-        stream=plain["stream"],
-        topic=plain["topic"],
-        partition=plain["partition"],
-        preset=plain["preset"],
-        score=plain["score"],
-        model=plain["model"],
-        sequence=plain["sequence"],
-        offsets=None if offsets is None else (offsets["from"], offsets["next"]),
-        as_of=plain["as_of"],
-        records=Records(**plain["records"]),
-        views=tuple(
-            RankedView(
-                view["name"],
-                view["weight"],
-                tuple(Feature(**feature) for feature in view["features"]),
-            )
-            for view in plain["views"]
-        ),
-        selection=None
-        if selection is None
-        else {
-            name: Change(tuple(change["entered"]), tuple(change["left"]), change["overlap"])
-            for name, change in selection.items()
-        },
-        fit=None if fit is None else Fit(**fit),
-        sources=tuple(Source(**source) for source in plain["sources"]),
-    )
+        return read_message(plain)
+    except InvalidMessage as error:
+        raise InvalidMessage(f"not a ranking of schema {SCHEMA}: {printable(str(error))}") from None

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from stream_fs.errors import InvalidMessage, InvalidParameter
 from stream_fs.selector import Params, Ranking, Report, ViewRanking
+from stream_fs.selector.arrays import Floats
 from stream_fs.selector.params import is_whole
 from stream_fs.selector.ranking import shares
 
@@ -24,11 +25,10 @@ Chosen: TypeAlias = Mapping[str, Sequence[int]]
 """By view, the features that a ranking publishes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Feature:
-    """One place of a ranking."""
+class Feature(NamedTuple):
+    """One place of a ranking; a tuple, because there are many."""
 
-    index: int
+    index: int  # type: ignore[assignment]  # a tuple's own `index` is of no use here
     relevance: float
     name: str | None = None
 
@@ -232,12 +232,13 @@ def _ranked(ranking: Ranking, counts: Mapping[str, int]) -> tuple[RankedView, ..
 def _ranked_view(view: ViewRanking, count: int) -> RankedView:
     order = view.order[:count]
     relevance = view.scores[order]
-    _check_finite(f"view {view.name!r}", [view.alpha, *relevance.tolist()])
-    features = tuple(
-        Feature(index, score, None if view.names is None else view.names[index])
-        for index, score in zip(order.tolist(), relevance.tolist(), strict=True)
-    )
-    return RankedView(view.name, view.alpha, features)
+    _check_finite(f"view {view.name!r}", [view.alpha])
+    _check_finite(f"view {view.name!r}", relevance)
+    places = order.tolist()
+    columns = [places, relevance.tolist()]
+    if view.names is not None:
+        columns.append([view.names[index] for index in places])
+    return RankedView(view.name, view.alpha, tuple(map(Feature, *columns)))
 
 
 def _selection(views: Sequence[RankedView], previous: Chosen | None) -> dict[str, Change] | None:
@@ -253,6 +254,6 @@ def _selection(views: Sequence[RankedView], previous: Chosen | None) -> dict[str
     return changes
 
 
-def _check_finite(where: str, numbers: Sequence[float]) -> None:
+def _check_finite(where: str, numbers: Sequence[float] | Floats) -> None:
     if not np.isfinite(numbers).all():
-        raise InvalidMessage(f"{where}: a ranking's numbers are finite, got {numbers}")
+        raise InvalidMessage(f"{where}: a ranking's numbers are finite, got {list(numbers)}")

@@ -21,6 +21,7 @@ import numpy as np
 from stream_fs.broker import running_broker
 from stream_fs.broker.toolchain import KAFKA_VERSION
 from stream_fs.wire import Sparse, encode_record
+from tests.benchmarks.machine import processor
 from tests.benchmarks.serving import Case, Served, serve
 from tests.benchmarks.table import aligned
 
@@ -70,19 +71,12 @@ def header(load: float) -> list[str]:
         "`make --silent bench-capacity` (`python -m tests.benchmarks.capacity`) prints this page.",
         *(BUSY if load > (os.cpu_count() or 1) / 2 else ()),
         "",
-        f"- {_processor()}, {os.cpu_count()} cores, shared with the broker; load average at the",
+        f"- {processor()}, {os.cpu_count()} cores, shared with the broker; load average at the",
         f"  beginning {load:.1f}",
         f"- Apache Kafka {KAFKA_VERSION}, one node; Python {platform.python_version()}, "
         f"numpy {version('numpy')}, confluent-kafka {version('confluent-kafka')}",
         "- `default` preset, BLAS on one thread, `checkpoint.every_chunks` 10, exactly once",
     ]
-
-
-def _processor() -> str:
-    for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
-        if line.startswith("model name"):
-            return line.partition(":")[2].strip()
-    return platform.machine()
 
 
 # --- records --------------------------------------------------------------------------------------

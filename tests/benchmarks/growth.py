@@ -33,12 +33,16 @@ class Sweep:
 
 @dataclass(frozen=True)
 class Point:
-    """An update at one size: median seconds over the turns, and bytes beyond the chunk."""
+    """One size: median seconds of a chunk over the turns, and bytes beyond what was there before.
+
+    `rate` are records in a second by the clock, where a whole service is measured.
+    """
 
     value: float
     count: float
     seconds: float
     bytes: int
+    rate: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -19,10 +17,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from threadpoolctl import threadpool_limits
 
-from stream_fs.selector.core import in_use
 from tests.benchmarks.contests import (
     Contest,
     against_kernels,
@@ -31,6 +27,7 @@ from tests.benchmarks.contests import (
     ranking,
 )
 from tests.benchmarks.growth import Growth, measure_growth, sweeps
+from tests.benchmarks.machine import machine
 from tests.benchmarks.measure import Comparison, Goal
 from tests.benchmarks.table import render
 from tests.benchmarks.workload import Shape
@@ -118,7 +115,8 @@ def measure(plan: Plan) -> Figures:
             measure_growth(sweep, plan.growth_turns, plan.growth_iterations)
             for sweep in sweeps(plan.growth_base, plan.growth_scale, plan.growth_length)
         ]
-    return Figures(machine(), comparisons, growths)
+    where = {**machine(), "scikit-learn": version("scikit-learn")}
+    return Figures(where, comparisons, growths)
 
 
 def compare(plan: Plan) -> Iterator[Comparison]:
@@ -130,29 +128,6 @@ def compare(plan: Plan) -> Iterator[Comparison]:
         yield from against_scratch(contest, chunks)
     for contest in plan.ranking:
         yield from ranking(contest)
-
-
-def machine() -> dict[str, str]:
-    blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
-    return {
-        "processor": f"{processor()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}",
-        "system": platform.platform(),
-        "python": platform.python_version(),
-        "numpy": f"{np.__version__} ({blas['name']} {blas['version']}, one thread)",
-        "scipy": version("scipy"),
-        "core": in_use(),
-        "scikit-learn": version("scikit-learn"),
-    }
-
-
-def processor() -> str:
-    """The model by name; `platform` knows it on few systems."""
-    information = Path("/proc/cpuinfo")
-    if information.exists():
-        for line in information.read_text(encoding="utf-8").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
 
 
 def report(figures: Figures) -> str:

@@ -170,13 +170,14 @@ def _follow(case: Case, process: subprocess.Popen[bytes], log: Path) -> list[tup
     while log.read_bytes().count(b'"chunk committed"') < case.chunks * case.partitions:
         if process.poll() is not None or time.monotonic() > deadline:
             raise RuntimeError(f"{case.name}: {log.read_text(encoding='utf-8')[-2000:]}")
-        spent.append((time.time(), _processor_seconds(process.pid)))
+        spent.append((time.time(), processor_seconds(process.pid)))
         time.sleep(0.02)
-    spent.append((time.time(), _processor_seconds(process.pid)))
+    spent.append((time.time(), processor_seconds(process.pid)))
     return spent
 
 
-def _processor_seconds(pid: int) -> float:
+def processor_seconds(pid: int) -> float:
+    """What the processors have spent on a process so far, its threads included."""
     fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / _TICK
 

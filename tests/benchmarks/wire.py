@@ -9,15 +9,13 @@ Records of three packed float32 views, by size and share of missing views, from 
     decode     a batch, everything checked
 
 in thousands of records per second of processor time: the best of many rounds, in which all take
-turns. Fresh memory can cost more than all the rest, so the process keeps what it has freed, as a
-service should; --give-back leaves that to the system.
+turns. Fresh memory can cost more than all the rest, so the process keeps what it has freed, as the
+service does; --give-back leaves that to the system.
 """
 
 from __future__ import annotations
 
 import argparse
-import ctypes
-import sys
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -25,6 +23,7 @@ from typing import Any
 import msgpack
 import numpy as np
 
+from stream_fs.service.heap import keep_freed_memory
 from stream_fs.wire import DeclaredView, RecordDecoder, encode_record
 
 NAMES = ("fourier", "pixels", "shape")
@@ -79,14 +78,6 @@ def race(runners: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float]
             best[name] = min(best[name], time.thread_time() - begin)
             del result
     return best
-
-
-def keep_freed_memory() -> None:
-    """Tell glibc not to give memory back; elsewhere there is nothing to tell."""
-    if sys.platform == "linux":
-        library = ctypes.CDLL(None)
-        for setting in (-1, -3):  # M_TRIM_THRESHOLD, M_MMAP_THRESHOLD; more is not taken everywhere
-            library.mallopt(setting, 1 << 25)
 
 
 def main() -> None:

@@ -12,7 +12,10 @@ from typing import cast
 
 from tests.campaign.account import Account, Part, table
 
-PARTS = ("kills",)
+PARTS = (
+    "kills", "processes", "cluster", "network", "membership", "partitions",
+    "load", "hostile", "flood", "security", "audit", "endurance", "soak",
+)  # fmt: skip
 """Modules of this package, in their order."""
 
 
@@ -23,7 +26,9 @@ def main() -> int:
     for name in options.parts:
         for account in parts[name].run(options):
             accounts.append((name, account))
-            print(" ".join(account.cells(name)), file=sys.stderr, flush=True)
+            # Problems at once: a campaign that is broken off should not take them with it.
+            said = [" ".join(account.cells(name)), *account.problems]
+            print("\n".join(said), file=sys.stderr, flush=True)
     print("\n".join(table(accounts)))
     return 0 if all(account.right for _, account in accounts) else 1
 

@@ -71,6 +71,22 @@ class InputContract:
         assert member.offsets(two) == [9]
         source.close()
 
+    def test_no_more_messages_than_are_asked_for(self, backend: Backend) -> None:
+        (partition,) = filled(backend, 10)
+        _, source = joined(backend, [partition])
+        source.resume(partition, 0)
+        offsets: list[int] = []
+
+        def all_here() -> bool:
+            messages = source.poll(0.05, 3).get(partition, ())
+            assert len(messages) <= 3
+            offsets.extend(message.offset for message in messages)
+            return len(offsets) >= 10
+
+        until(all_here, "ten messages")
+        assert offsets == list(range(10))
+        source.close()
+
     def test_resumed_at_the_end_only_new_messages_are_delivered(self, backend: Backend) -> None:
         (partition,) = filled(backend, 5)
         member, source = joined(backend, [partition])

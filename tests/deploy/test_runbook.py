@@ -18,7 +18,7 @@ from tests.deploy.test_rules import ALERTS
 
 TEXTS = {
     name: (DEPLOY / name).read_text(encoding="utf-8")
-    for name in ("runbook.md", "acls.md", "capacity.md")
+    for name in ("runbook.md", "acls.md", "capacity.md", "sizing.md")
 }
 RUNBOOK = TEXTS["runbook.md"]
 # What ends a command with a code of its own.

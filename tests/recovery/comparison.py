@@ -26,6 +26,18 @@ class Published(NamedTuple):
         )
 
 
+def by_partition(published: Published) -> dict[int, Published]:
+    """What was published of each partition, in its order."""
+    parts: dict[int, Published] = {}
+    for message in published.rankings:
+        number = int(json.loads(message.value or b"")["partition"])
+        parts.setdefault(number, Published([], [])).rankings.append(message)
+    for message in published.letters:
+        number = int(dict(message.headers)["stream-fs-partition"] or b"")
+        parts.setdefault(number, Published([], [])).letters.append(message)
+    return parts
+
+
 @dataclass(frozen=True)
 class Comparison:
     """Messages that both have, how far they differ, and those that one has and the other has not.

@@ -77,21 +77,30 @@ class Source:
     def __init__(
         self, bootstrap: str, topic: str, partition: int = 0, seed: int = 0, *, clean: bool = False
     ) -> None:
-        self._producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 5})
+        self._producer = Producer(
+            {
+                "bootstrap.servers": bootstrap,
+                "linger.ms": 5,
+                # Each once and in their order, also where the broker is taken away meanwhile.
+                "enable.idempotence": True,
+                # What is not written is told.
+                "log_level": 0,
+            }
+        )
         self._place = (topic, partition)
         self._records = good_records(seed)
         self._chance = np.random.default_rng(seed)
         self._share = 0.0 if clean else 0.05
 
-    def write(self, good: int) -> None:
-        """So many good records, and the bad ones among them."""
+    def write(self, good: int, patience: float = 60) -> None:
+        """So many good records, and the bad ones among them; within so many seconds."""
         topic, partition = self._place
         for value in itertools.islice(self._records, good):
             self._producer.produce(topic, value, partition=partition)
             if self._chance.random() < self._share:
                 self._write_bad(int(self._chance.integers(1, 5)))
             self._producer.poll(0)
-        left = self._producer.flush(60)
+        left = self._producer.flush(patience)
         assert not left, f"{left} records were not written"
 
     def _write_bad(self, count: int) -> None:

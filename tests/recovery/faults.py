@@ -101,7 +101,7 @@ def end_randomly(journey: Journey, times: int, chance: random.Random) -> None:
 def overtake(journey: Journey) -> None:
     """A life stands still before a commit, and goes on when another process has its place."""
     committed = len(journey.rankings.everything())
-    late = journey.start(Moment("records sent", 3), "STOP")
+    late = journey.start(Moment("records sent", 3), sent="STOP")
     late.until(lambda: late.standing, "standing still")
     journey.settled(committed + 2)
     other = journey.start()
@@ -119,7 +119,7 @@ def stop_often(journey: Journey, times: int, chunks: int) -> None:
     of turn; checks that it does, and that the next life has nothing to fold in again.
     """
     for committed in range(0, times * chunks, chunks):
-        life = journey.start(Moment("advised", chunks), "TERM")
+        life = journey.start(Moment("advised", chunks), sent="TERM")
         life.expect(0)
         journey.settled(committed + chunks)
         saved = [line["chunk"] for line in life.log("snapshot committed")]

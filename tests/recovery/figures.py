@@ -28,6 +28,13 @@ def usage(pid: int) -> Usage:
     return Usage(int(fields["VmRSS"].split()[0]) / 1024, int(fields["Threads"]), files)
 
 
+def peak(pid: int) -> float:
+    """The most megabytes of memory that it had at any time."""
+    status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    (line,) = [line for line in status.splitlines() if line.startswith("VmHWM")]
+    return int(line.split()[1]) / 1024
+
+
 class Flatness(NamedTuple):
     """Samples of a long run, at even distances, after the first quarter of them, the warm-up."""
 
@@ -75,10 +82,20 @@ class Flatness(NamedTuple):
         return median(sample.megabytes for sample in self.quarter(quarter))
 
 
-def series(life: Life) -> list[str]:
-    """The series on the metrics page of a process, without their values."""
+def address(life: Life) -> str:
+    """Where its pages are."""
     life.until(lambda: bool(life.log("listening")), "a page")
     (listening,) = life.log("listening")
-    with urlopen(f"{listening['address']}/metrics", timeout=PATIENCE_SECONDS) as page:
+    return str(listening["address"])
+
+
+def series(life: Life) -> list[str]:
+    """The series on the metrics page of a process, without their values."""
+    return series_at(address(life))
+
+
+def series_at(pages: str) -> list[str]:
+    """The same, of a process whose address is known."""
+    with urlopen(f"{pages}/metrics", timeout=PATIENCE_SECONDS) as page:
         lines = page.read().decode().splitlines()
     return [line.rpartition(" ")[0] for line in lines if not line.startswith("#")]

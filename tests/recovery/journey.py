@@ -7,7 +7,8 @@ compared to the byte.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
@@ -16,16 +17,16 @@ from confluent_kafka.admin import AdminClient
 
 from stream_fs.kafka import Topics
 from stream_fs.service.configuration import load
-from stream_fs.service.topic_plans import topic_plans
+from stream_fs.service.topic_plans import topic_plans, topic_problems
 from tests.integration.processes import wait_until
 from tests.recovery.comparison import Published
 from tests.recovery.content import CHUNK, CLUSTERS, DIMENSIONS, SNAPSHOT_EVERY, Content
-from tests.recovery.life import PATIENCE_SECONDS, Life, Signal
+from tests.recovery.hindrances import Happening
+from tests.recovery.life import PATIENCE_SECONDS, Life
 from tests.recovery.starting import Start
 from tests.recovery.subscriber import Subscriber
 from tests.recovery.victim import Moment
 
-_VIEWS = "".join(f'[[views]]\nname = "{n}"\ndimension = {d}\n' for n, d in DIMENSIONS.items())
 _CONFIGURATION = """\
 [stream]
 name = "recovery"
@@ -37,9 +38,9 @@ clusters = {clusters}
 records = {chunk}
 [checkpoint]
 every_chunks = {every}
-# What is counted and compared here are the rankings of partitions.
 [merge]
-enabled = false
+enabled = {merge}
+every_seconds = 1
 [output]
 topic = "{topic}.{name}.rankings"
 [dead_letters]
@@ -49,6 +50,8 @@ topic = "{{topic}}.{name}.state"
 [kafka]
 bootstrap = "{bootstrap}"
 group = "{topic}.{name}"
+protocol = "{protocol}"
+{limits}
 properties = {{ {properties} }}
 [service]
 port = 0
@@ -59,14 +62,44 @@ SAME_MEMBER = '"group.instance.id" = "victim"'
 """A member that comes back gets its partitions at once, and not when its last life has expired."""
 
 
-def configure(folder: Path, bootstrap: str, topic: str, name: str, properties: str) -> Path:
+@dataclass(frozen=True)
+class Manner:
+    """How the processes of a journey run, where it is not as usual.
+
+    Merged rankings are left out by default, for those that are counted and compared are of
+    partitions. `bootstrap` is where processes find the broker, if not where the proof does.
+    """
+
+    protocol: Literal["eager", "cooperative", "consumer"] = "cooperative"
+    merge: bool = False
+    bootstrap: str | None = None
+    limits: str = ""
+    """Lines of the section `kafka`."""
+
+
+USUAL = Manner()
+
+
+def configure(
+    folder: Path,
+    bootstrap: str,
+    topic: str,
+    name: str,
+    properties: str,
+    manner: Manner = USUAL,
+    dimensions: Mapping[str, int] = DIMENSIONS,
+) -> Path:
     """Write a configuration that reads a topic as a group with a state and outputs of its own."""
     path = folder / f"{topic}.{name}.toml"
+    views = "".join(f'[[views]]\nname = "{n}"\ndimension = {d}\n' for n, d in dimensions.items())
     text = _CONFIGURATION.format(
         topic=topic,
         name=name,
-        bootstrap=bootstrap,
-        views=_VIEWS,
+        bootstrap=manner.bootstrap or bootstrap,
+        merge=str(manner.merge).lower(),
+        protocol=manner.protocol,
+        limits=manner.limits,
+        views=views,
         clusters=CLUSTERS,
         chunk=CHUNK,
         every=SNAPSHOT_EVERY,
@@ -76,11 +109,19 @@ def configure(folder: Path, bootstrap: str, topic: str, name: str, properties: s
     return path
 
 
-def make_topics(config: Path) -> list[str]:
-    """Make the topics of a stream but for its input, which exists; which were made."""
-    configuration = load(config, {})
+def make_topics(config: Path, settings: Sequence[str] = ()) -> list[str]:
+    """Make the topics of a stream but for its input, which exists; which were made.
+
+    As `stream-fs topics create` does it, which gives the state as many partitions as the input has.
+    """
+    configuration = load(config, {}, settings)
     topics = Topics(configuration.kafka_settings())
-    return topics.create(topic_plans(configuration, topics))
+    plans = topic_plans(configuration, topics)
+    topics.grow(plans)
+    made = topics.create(plans)
+    # A busy broker has agreed to make them before it tells everybody of them.
+    wait_until(lambda: not topic_problems(configuration, topics), "the topics are there")
+    return made
 
 
 def delete_topics(bootstrap: str, names: Sequence[str]) -> None:
@@ -91,7 +132,10 @@ def delete_topics(bootstrap: str, names: Sequence[str]) -> None:
 
 
 class Journey:
-    """Ends what it has started when it is left."""
+    """Ends what it has started when it is left.
+
+    `make` makes the topics of a configuration but for its input, and tells which it made.
+    """
 
     def __init__(
         self,
@@ -101,15 +145,25 @@ class Journey:
         name: str,
         start: Start,
         properties: str = SAME_MEMBER,
+        manner: Manner = USUAL,
+        make: Callable[[Path], list[str]] | None = None,
+        *,
+        settings: Sequence[str] = (),
+        dimensions: Mapping[str, int] = DIMENSIONS,
     ) -> None:
+        """`settings` are laid over the configuration of every life, each as `section.key=value`."""
         self.content = content
         self._start = start
         self.lives: list[Life] = []
         self._folder = folder
         self._name = name
         self._bootstrap = bootstrap
-        self._config = configure(folder, bootstrap, content.topic, name, properties)
-        self._topics = make_topics(self._config)
+        self.config = configure(
+            folder, bootstrap, content.topic, name, properties, manner, dimensions
+        )
+        self._settings = settings
+        self._topics = make_topics(self.config, settings) if make is None else make(self.config)
+        self._admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
         self.rankings = self.subscriber("rankings")
         self.letters = self.subscriber("letters")
 
@@ -134,14 +188,32 @@ class Journey:
         isolation: Literal["read_committed", "read_uncommitted"] = "read_committed",
     ) -> Subscriber:
         """A new one, of one of the outputs."""
-        return Subscriber(self._bootstrap, f"{self.content.topic}.{self._name}.{output}", isolation)
+        return Subscriber(self._bootstrap, self.topic(output), isolation)
 
-    def start(self, moment: Moment | None = None, sent: Signal = "KILL") -> Life:
-        """Another process, which may send itself a signal in a moment of its life."""
+    def topic(self, what: Literal["input", "state", "rankings", "letters"]) -> str:
+        """The name of one of the stream's topics."""
+        topic = self.content.topic
+        return topic if what == "input" else f"{topic}.{self._name}.{what}"
+
+    def start(
+        self, moment: Moment | None = None, sent: Happening = "KILL", more: Sequence[str] = ()
+    ) -> Life:
+        """Another process, to which something may happen in a moment of its life.
+
+        `more` are further arguments of `victim`.
+        """
         log = self._folder / f"{self._name}-{len(self.lives)}.log"
-        life = Life(self._start, self._config, log, moment, sent)
+        flags = [argument for setting in self._settings for argument in ("--set", setting)]
+        life = Life(self._start, self.config, log, moment, sent, [*flags, *more])
         self.lives.append(life)
         return life
+
+    @property
+    def members(self) -> int:
+        """Processes that the group knows of."""
+        name = f"{self.content.topic}.{self._name}"
+        (described,) = self._admin.describe_consumer_groups([name]).values()
+        return len(described.result(PATIENCE_SECONDS).members)
 
     def published(self) -> int:
         """Rankings that a subscriber has received by now."""

@@ -6,14 +6,15 @@ import json
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
+from tests.recovery.hindrances import Happening
 from tests.recovery.starting import Start
-from tests.recovery.victim import Moment
+from tests.recovery.victim import STANDS, Moment
 
-Signal = Literal["KILL", "TERM", "STOP"]
 PATIENCE_SECONDS = 120.0
 """When to give up; far more than anything takes, also on a busy machine."""
 
@@ -27,11 +28,12 @@ class Life:
         config: Path,
         log: Path,
         moment: Moment | None = None,
-        sent: Signal = "KILL",
+        sent: Happening = "KILL",
+        more: Sequence[str] = (),
     ) -> None:
-        arguments = ["--config", str(config)]
+        arguments = ["--config", str(config), *more]
         if moment is not None:
-            arguments += ["--die-at", str(moment), "--signal", sent]
+            arguments += ["--die-at", str(moment), "--then", sent]
         self._log = log
         self._process = start(arguments, log)
 
@@ -44,6 +46,11 @@ class Life:
         return self._process.code() is not None
 
     @property
+    def code(self) -> int | None:
+        """How it has ended (-n by signal n); None if it runs."""
+        return self._process.code()
+
+    @property
     def standing(self) -> bool:
         """Whether a signal has stopped it for a while (Linux)."""
         status = Path(f"/proc/{self.pid}/status").read_text(encoding="utf-8")
@@ -52,6 +59,26 @@ class Life:
     def log(self, event: str) -> list[dict[str, Any]]:
         """The lines of its log with this event."""
         return [line for line in map(_parsed, self._lines()) if line.get("event") == event]
+
+    def count(self, text: str) -> int:
+        """How many lines of its log have this in them."""
+        return sum(text in line for line in self._lines())
+
+    def stood(self) -> Counter[str]:
+        """How often it was stopped at each step."""
+        lines = [line for line in self._lines() if line.startswith(STANDS)]
+        return Counter(line.removeprefix(STANDS) for line in lines)
+
+    def said(self, text: str) -> bool:
+        """Whether its log has this text anywhere."""
+        return any(text in line for line in self._lines())
+
+    def ends(self) -> int:
+        """Wait for its end, however it comes; how it has ended (-n by signal n)."""
+        found = self._process.code(PATIENCE_SECONDS)
+        if found is None:
+            raise self.wrong("does not end")
+        return found
 
     def signal(self, what: signal.Signals) -> None:
         if not self.ended:

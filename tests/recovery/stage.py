@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +11,7 @@ from stream_fs.broker import Broker
 from tests.integration.topics import Topics
 from tests.recovery.comparison import Published
 from tests.recovery.content import Content, Source, chunks_in, pieces
-from tests.recovery.journey import Journey
+from tests.recovery.journey import SAME_MEMBER, Journey
 from tests.recovery.starting import Start
 
 
@@ -24,10 +24,21 @@ class Stage:
     folder: Path
     start: Start
     expected: Published
+    partitions: int = 1
 
-    def journey(self, name: str) -> Journey:
+    def journey(
+        self, name: str, properties: str = SAME_MEMBER, settings: Sequence[str] = ()
+    ) -> Journey:
         """Another one, by a name of its own."""
-        return Journey(self.bootstrap, self.content, self.folder, name, self.start)
+        return Journey(
+            self.bootstrap,
+            self.content,
+            self.folder,
+            name,
+            self.start,
+            properties,
+            settings=settings,
+        )
 
 
 @contextmanager

@@ -1,27 +1,35 @@
 """A process to be killed: ``python -m tests.recovery.victim --config FILE [--die-at STEP:N]``.
 
-The real service. Its step hook sends the process a signal (SIGKILL unless told otherwise) at the
-N-th occurrence of a step of a commit; the service itself knows nothing of it.
+The real service. Through its step hook something happens to it (SIGKILL unless told otherwise) at
+the N-th occurrence of a step of a commit, or it is stopped at every step in turn (`--stand`); the
+service itself knows nothing of it.
 """
 
 from __future__ import annotations
 
 import argparse
 import ctypes
+import faulthandler
 import os
 import signal
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
+from stream_fs.errors import StreamFsError
 from stream_fs.service.configuration import load
+from stream_fs.service.exit_codes import exit_code
 from stream_fs.service.run import run
 from stream_fs.service.stopping import Stopping
+from tests.recovery.hindrances import Happening, happen, jumping_clock, slowness
 
 STEPS = ("updated", "begun", "snapshot sent", "records sent", "committed", "advised")
 """The steps of a commit, in their order; the third one only where a snapshot is due."""
+STANDS = "standing at "
+"""Said before the name of the step."""
+MERGE_STEPS = ("merge begun", "merge sent", "merge committed")
 
 _PR_SET_PDEATHSIG = 1
 
@@ -43,16 +51,41 @@ class Moment(NamedTuple):
         return f"{self.step}:{self.occurrence}"
 
 
-def hook(moment: Moment | None, what: signal.Signals) -> Callable[[str], None]:
-    """A step hook that sends this process a signal in a moment of its life."""
+def hook(
+    moment: Moment | None, what: Happening, hindrances: Sequence[Callable[[str], None]]
+) -> Callable[[str], None]:
+    """A step hook that lets something happen in a moment, and hindrances take part in every one."""
     seen: Counter[str] = Counter()
 
     def step(name: str) -> None:
-        if name not in STEPS:
+        if name not in (*STEPS, *MERGE_STEPS):
             raise ValueError(f"the proof does not know the step {name!r}")
         seen[name] += 1
+        for hindrance in hindrances:
+            hindrance(name)
         if moment == (name, seen[name]):
-            os.kill(os.getpid(), what)
+            happen(what)
+
+    return step
+
+
+def standing(rounds: int) -> Callable[[str], None]:
+    """A step hook that stops this process so many times at each step, until somebody lets it go on.
+
+    At the one where it has stood least often, so that it does not matter which steps are repeated.
+    """
+    stood = dict.fromkeys(STEPS, 0)
+    since = 0
+
+    def step(name: str) -> None:
+        nonlocal since
+        since += 1
+        times = stood.get(name, rounds)
+        if since > len(STEPS) and times < rounds and times == min(stood.values()):
+            stood[name] += 1
+            since = 0
+            print(f"{STANDS}{name}", file=sys.stderr, flush=True)
+            os.kill(os.getpid(), signal.SIGSTOP)
 
     return step
 
@@ -61,14 +94,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.recovery.victim", description=__doc__)
     parser.add_argument("--config", type=Path, required=True, metavar="FILE")
     parser.add_argument("--die-at", type=Moment.parse, metavar="STEP:N")
-    parser.add_argument("--signal", choices=["KILL", "TERM", "STOP"], default="KILL")
+    parser.add_argument("--then", choices=get_args(Happening), default="KILL")
+    parser.add_argument("--set", action="append", default=[], metavar="SECTION.KEY=VALUE")
+    parser.add_argument("--slow", type=float, metavar="SECONDS", help="longer for every update")
+    parser.add_argument("--stand", type=int, metavar="ROUNDS", help="stops at every step in turn")
+    parser.add_argument("--clock", type=float, metavar="SECONDS", help="jumps, there and back")
     options = parser.parse_args(arguments)
     if sys.platform.startswith("linux"):
         # Should whoever started it be killed, it goes, too.
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    what = signal.Signals[f"SIG{options.signal}"]
+    faulthandler.register(signal.SIGUSR1)  # to see where it stands
+    hindrances: list[Callable[[str], None]] = []
+    if options.slow is not None:
+        hindrances.append(slowness(options.slow))
+    if options.clock is not None:
+        hindrances.append(jumping_clock(options.clock))
+    if options.stand is not None:
+        hindrances.append(standing(options.stand))
+    step = hook(options.die_at, options.then, hindrances)
     with Stopping() as stopping:
-        return run(load(options.config, os.environ), stopping, step=hook(options.die_at, what))
+        try:
+            return run(load(options.config, os.environ, options.set), stopping, step=step)
+        except StreamFsError as error:  # as the command does
+            sys.stderr.write(f"stream-fs: {error}\n")
+            return exit_code(error)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ one mistake does not hide the others.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -57,13 +58,19 @@ def _read(plain: Mapping[str, Any], place: Place) -> tuple[dict[str, Any], list[
         value = plain.get(name, [] if name == "views" else {})
         if isinstance(value, dict):
             value = {**derived.get(name, {}), **value}
-        annotation: Any = field.rebuild_annotation()
-        model = DeclaredView if name == "views" else annotation
+        model: Any = DeclaredView if name == "views" else field.annotation
         try:
-            found[name] = TypeAdapter(annotation).validate_python(value, context=place)
+            found[name] = _section(name).validate_python(value, context=place)
         except ValidationError as error:
             problems += problems_of(error, (name,), model.model_fields)
     return found, problems
+
+
+@cache
+def _section(name: str) -> TypeAdapter[Any]:
+    """What checks one section; it takes longer to make than to use."""
+    annotation: Any = Configuration.model_fields[name].rebuild_annotation()
+    return TypeAdapter(annotation)
 
 
 def derived_defaults(plain: Mapping[str, Any]) -> dict[str, dict[str, str]]:

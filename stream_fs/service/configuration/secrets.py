@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from stream_fs.service.configuration.texts import text_of
+
 REDACTED = "<redacted>"
 
 
@@ -46,13 +48,10 @@ class Place:
 
     def text(self, name: str) -> str:
         """The text of a file; a ValueError says why it cannot be read."""
-        path = self.folder / name
         try:
-            return path.read_text(encoding="utf-8")
-        except UnicodeDecodeError:
-            raise ValueError(f"file {path} is not UTF-8 text") from None
-        except OSError as error:
-            raise ValueError(f"file {path} cannot be read: {error.strerror}") from None
+            return text_of(self.folder / name)
+        except ValueError as error:
+            raise ValueError(f"file {error}") from None
 
 
 def redacted(text: str, secrets: Collection[str]) -> str:

@@ -18,8 +18,11 @@ from typing import Any, Literal, get_args, get_origin
 
 from stream_fs.service.configuration.configuration import Configuration
 from stream_fs.service.configuration.problems import Path, Problem
+from stream_fs.service.configuration.texts import text_of
 
 PREFIX = "STREAM_FS_"
+MOST_LEVELS = 16
+"""Tables and lists within each other: nothing in a configuration needs more than five."""
 _PROPERTIES = ["kafka", "properties"]
 
 
@@ -34,14 +37,14 @@ class Setting:
 
 def of_file(path: FilePath) -> dict[str, Any]:
     """The file as plain data; a ValueError says why it cannot be read."""
+    text = text_of(path)
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except UnicodeDecodeError:
-        raise ValueError(f"{path} is not UTF-8 text") from None
-    except OSError as error:
-        raise ValueError(f"{path} cannot be read: {error.strerror}") from None
-    except tomllib.TOMLDecodeError as error:
+        plain = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} is not TOML: {error}") from None
+    if _depth(plain) > MOST_LEVELS:
+        raise ValueError(f"{path} has more than {MOST_LEVELS} tables within each other")
+    return plain
 
 
 def of_environment(environ: Mapping[str, str]) -> Iterator[Setting]:
@@ -78,7 +81,9 @@ def lay_over(
         origins[setting.path] = setting.origin
         if setting.path[0] not in plain:
             origins.setdefault(setting.path[:1], setting.origin)
-        if setting.path[0] == "views":
+        if len(setting.path) > MOST_LEVELS:
+            problems.append(Problem(setting.path[:2], "has nothing so far below it"))
+        elif setting.path[0] == "views":
             problems.append(Problem(setting.path, "views are declared in the file only"))
         else:
             _put(merged, setting.path, _value(setting))
@@ -98,9 +103,24 @@ def _value(setting: Setting) -> Any:
     if _wants_text(setting.path):
         return setting.text
     try:
-        return tomllib.loads(f"value = {setting.text}")["value"]
-    except tomllib.TOMLDecodeError:
+        plain = tomllib.loads(f"value = {setting.text}")
+    except (ValueError, RecursionError):
         return setting.text
+    return plain["value"] if _depth(plain) <= MOST_LEVELS else setting.text
+
+
+def _depth(plain: Any) -> int:
+    """Tables and lists within each other, told without going down by recursion."""
+    depth, level = 0, [plain]
+    while level:
+        depth += 1
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, dict | list)
+        ]
+    return depth
 
 
 def _wants_text(path: tuple[str, ...]) -> bool:

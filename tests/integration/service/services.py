@@ -37,6 +37,10 @@ class Service:
             )
 
     @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
     def said(self) -> str:
         """All that it has written to standard error."""
         return self._log.read_text(encoding="utf-8")

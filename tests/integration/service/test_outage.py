@@ -37,11 +37,11 @@ from stream_fs.service.stopping import Stopping
 path = Path(sys.argv[-1])
 poll = KafkaInput.poll
 
-def poll_for_all(self, timeout):
+def poll_for_all(self, timeout, most=None):
     # Two chunks for each, in one turn: every partition then has something to publish.
     found = {{}}
     while True:
-        for partition, messages in poll(self, timeout).items():
+        for partition, messages in poll(self, timeout, most).items():
             found[partition] = [*found.get(partition, ()), *messages]
         count = sum(map(len, found.values()))
         if not path.with_suffix(".hold").exists() or count in (0, {2 * CHUNK * PARTITIONS}):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from stream_fs.checkpoint.files import MAGIC, Export, read_export, write_export
 from stream_fs.checkpoint.progress import Progress, SnapshotPlace
 from stream_fs.checkpoint.snapshot import Snapshot, decode, encode
-from stream_fs.errors import CheckpointError, CorruptSnapshot
+from stream_fs.errors import CannotWrite, CheckpointError, CorruptSnapshot
 from tests.unit.checkpoint.models import content, declared, trained
 
 STATE = trained(declared())
@@ -111,10 +112,10 @@ def test_a_failure_before_the_rename_leaves_the_old_file(
     write_export(path, OLD)
 
     def refuse(_: object) -> None:
-        raise OSError("no space left")
+        raise OSError(errno.ENOSPC, "no space left")
 
     monkeypatch.setattr(os, "fsync", refuse)
-    with pytest.raises(OSError, match="no space left"):
+    with pytest.raises(CannotWrite, match="model cannot be written: no space left"):
         write_export(path, EXPORT)
     assert read_export(path) == OLD
     assert [entry.name for entry in tmp_path.iterdir()] == ["model"]

@@ -311,6 +311,14 @@ def test_an_error_is_one_message_without_a_traceback(
     assert "Traceback" not in err
 
 
+def test_a_want_of_memory_is_not_called_a_bug(service: Put, config: str, capsys: Capture) -> None:
+    service(failing(MemoryError()))
+    assert main(["run", "--config", config]) == ExitCode.PROBLEM
+    err = capsys.readouterr().err
+    assert err.startswith("stream-fs: there is not enough memory")
+    assert "should not happen" not in err
+
+
 def test_debug_shows_the_traceback_but_no_secret(
     service: Put, config: str, capsys: Capture
 ) -> None:
@@ -369,6 +377,23 @@ def test_topics_are_made_and_then_as_they_should_be(
     ]
     assert main(["topics", "check", "--config", config]) == ExitCode.OK
     assert capsys.readouterr().out == "the topics are as they should be\n"
+
+
+def test_the_state_gets_the_partitions_that_the_input_has_got(
+    broker: Existing, config: str, capsys: Capture
+) -> None:
+    assert main(["topics", "create", "--config", config, "--partitions", "2"]) == ExitCode.OK
+    broker.found["digits"] = (4, broker.found["digits"][1])
+    assert main(["topics", "check", "--config", config]) == ExitCode.PROBLEM
+    capsys.readouterr()
+    assert main(["topics", "create", "--config", config]) == ExitCode.OK
+    assert capsys.readouterr().out.splitlines() == [
+        "digits: exists",
+        "digits.state: grown, 4 partitions",
+        "digits.rankings: exists",
+        "digits.dead-letters: exists",
+    ]
+    assert main(["topics", "check", "--config", config]) == ExitCode.OK
 
 
 def test_an_input_topic_that_does_not_exist_is_made_as_told(broker: Existing, config: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from confluent_kafka import KafkaError
 from confluent_kafka import Message as Received
 
@@ -27,7 +29,7 @@ def none(message: Received) -> None:
     raise AssertionError(f"unexpected: {message.error()}")
 
 
-def offsets(found: dict[Partition, list[Message]]) -> dict[Partition, list[int]]:
+def offsets(found: Mapping[Partition, Sequence[Message]]) -> dict[Partition, list[int]]:
     return {partition: [m.offset for m in messages] for partition, messages in found.items()}
 
 
@@ -36,6 +38,16 @@ def test_messages_by_partition_in_their_order() -> None:
     found = delivered(batch, {ONE: 5, TWO: 0}, none)
     assert offsets(found) == {ONE: [5, 6, 7], TWO: [0]}
     assert found[ONE][0] == Message("topic", 1, 5, 1005, b"key", b"value", ())
+
+
+def test_columns_and_messages_say_the_same() -> None:
+    batch = [received(ONE, offset, b"%d" % offset) for offset in (2, 3, 5)]
+    found = delivered(batch, {ONE: 3}, none)[ONE]
+    assert len(found) == 2
+    assert found.values() == [message.value for message in found] == [b"3", b"5"]
+    assert found.offsets() == [message.offset for message in found] == [3, 5]
+    assert found.timestamps() == [message.timestamp for message in found] == [1003, 1005]
+    assert found[-1] == found[1] == found[1:][0]
 
 
 def test_headers() -> None:

@@ -39,6 +39,8 @@ def error(
         (error(KafkaError.NOT_LEADER_FOR_PARTITION), RetriableError),
         (error(KafkaError.COORDINATOR_NOT_AVAILABLE), RetriableError),
         (error(KafkaError.UNKNOWN_PRODUCER_ID, abort=True), AbortableError),
+        # Somebody may set the clock right.
+        (error(KafkaError.INVALID_TIMESTAMP, abort=True), AbortableError),
         (error(KafkaError._TIMED_OUT, retriable=True, abort=True), AbortableError),
         (error(KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER, fatal=True), FatalError),
         (error(KafkaError._STATE), FatalError),
@@ -58,6 +60,7 @@ def test_the_class_says_what_can_be_done(said: KafkaError, expected: type[Transp
     ("code", "setting"),
     [
         (KafkaError._AUTHENTICATION, "sasl.password"),
+        (KafkaError.FENCED_INSTANCE_ID, "group.instance.id"),
         (KafkaError.SASL_AUTHENTICATION_FAILED, "sasl.mechanism"),
         (KafkaError._SSL, "ssl.ca.location"),
         (KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "transactional ids"),
@@ -77,6 +80,12 @@ def test_a_topic_that_is_not_there_yet_may_come() -> None:
     found = classified(error(KafkaError.UNKNOWN_TOPIC_OR_PART), "asking")
     assert isinstance(found, RetriableError)
     assert "stream-fs topics create" in str(found)
+
+
+def test_a_wrong_clock_is_named() -> None:
+    found = classified(error(KafkaError.INVALID_TIMESTAMP), "sending", otherwise=AbortableError)
+    assert isinstance(found, AbortableError)
+    assert "message.timestamp.type=LogAppendTime" in str(found)
 
 
 def test_a_delivery_error_voids_the_transaction_unless_it_is_worse() -> None:

@@ -69,8 +69,16 @@ def test_the_state_topic_has_as_many_partitions_as_its_input() -> None:
     plan = PLANS["state"]
     (problem,) = problems(plan, 3, plan.config)
     assert "topic state has 3 partitions, and needs 4" in problem
+    assert "`stream-fs topics create`" in problem
+    # Those of partitions that the input is about to get.
+    assert problems(plan, 5, plan.config) == []
 
 
 def test_the_others_may_have_any_number() -> None:
     for name in ("input", "rankings", "dead letters"):
         assert problems(PLANS[name], 7, PLANS[name].config) == []
+
+
+def test_what_we_write_is_stamped_by_the_broker() -> None:
+    stamped = {name for name, plan in PLANS.items() if "LogAppendTime" in plan.config.values()}
+    assert stamped == {"rankings", "state", "dead letters"}

@@ -56,6 +56,21 @@ def test_the_producer_is_transactional() -> None:
     assert properties["message.max.bytes"] == 2_065_536
 
 
+def test_a_connection_that_is_silent_for_as_long_as_a_call_waits_is_given_up() -> None:
+    def limits(**more: Any) -> list[int]:
+        chosen = settings(**more)
+        clients = (chosen.consumer(), chosen.state_reader(), chosen.producer("id"), chosen.admin())
+        return [properties["socket.timeout.ms"] for properties in clients]
+
+    assert limits() == [30_000, 30_000, 30_000, 10_000]
+    assert limits(patience=5.0) == [5_000] * 4
+    # A transaction must not time out before the connection does.
+    assert limits(transaction_timeout=20.0) == [30_000, 30_000, 10_000, 10_000]
+    assert limits(patience=0.1) == [2_000] * 4
+    assert limits(patience=9999.0, transaction_timeout=900.0) == [300_000, 300_000, 300_000, 10_000]
+    assert limits(properties={"socket.timeout.ms": 1234}) == [1234] * 4
+
+
 def test_the_users_properties_go_over_the_measured_ones() -> None:
     chosen = settings(properties={"fetch.queue.backoff.ms": 50, "retry.backoff.ms": 20})
     assert settings().consumer()["fetch.queue.backoff.ms"] == 10

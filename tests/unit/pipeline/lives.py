@@ -13,6 +13,7 @@ from stream_fs.pipeline.events import Event
 from stream_fs.pipeline.memory import MemoryBroker
 from stream_fs.pipeline.settings import DeadLetterSettings, StreamSettings
 from stream_fs.pipeline.task import Surroundings
+from stream_fs.pipeline.transaction import Aside, at_once
 from stream_fs.pipeline.worker import Worker
 from stream_fs.selector import View, params
 from stream_fs.wire.declared import DeclaredView
@@ -89,12 +90,13 @@ class Life:
     settings: StreamSettings
     crash: tuple[str, int] | None = None
     group: str = "g"
+    aside: Aside = at_once
     events: list[Event] = field(default_factory=list)
     now: float = 0.0
 
     def __post_init__(self) -> None:
         self._survived = 0
-        around = Surroundings(self._clock, self.events.append, self._step)
+        around = Surroundings(self._clock, self.events.append, self._step, self.aside)
         transport = self.broker.transport(self.group, self.settings.state_topics)
         self.worker = Worker(
             [TOPIC], self.settings, transport, around, jitter=lambda: 0.1, grace=5.0

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
 import pytest
 
-from stream_fs.errors import CorruptJournal, NoOwnership
+from stream_fs.errors import CannotWrite, CorruptJournal, NoOwnership
 from stream_fs.pipeline.ports import Stored
 from stream_fs.replay import journal as module
 from stream_fs.replay.journal import MAGIC, Journal
@@ -141,3 +142,26 @@ def test_without_a_path_nothing_is_kept() -> None:
     commit(journal, b"a", last=1)
     assert values(journal) == [b"a"]
     journal.close()
+
+
+@pytest.mark.parametrize("spare", [module.SPARE_BYTES, 0], ids=["growing", "written-anew"])
+def test_a_full_disk_leaves_what_was_there(
+    path: Path, monkeypatch: pytest.MonkeyPatch, spare: int
+) -> None:
+    journal = Journal(path)
+    monkeypatch.setattr(module, "SPARE_BYTES", spare)
+    calls = 0
+
+    def full(_: object) -> None:
+        nonlocal calls
+        calls += 1
+        if calls > (0 if spare else 1):  # written anew: what grows before still has room
+            raise OSError(errno.ENOSPC, "no space left")
+
+    monkeypatch.setattr(module, "_synced", full)
+    with pytest.raises(CannotWrite, match="journal cannot be written: no space left"):
+        commit(journal, b"new", key=b"other")
+    journal.close()
+    monkeypatch.undo()
+    assert [entry.name for entry in path.parent.iterdir()] == [path.name]
+    assert values(opened(path))[:3] == [b"a", None, b"b"]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
+import pickle
 from dataclasses import fields, replace
 from typing import Any
 
@@ -227,3 +229,12 @@ def test_the_selector_takes_the_parameters_by_name() -> None:
     assert (model.params.preset, model.params.seed, model.params.lam) == ("paper", 5, 4.0)
     with pytest.raises(InvalidParameter, match="unknown parameter 'lamda'"):
         MultiViewSelector(VIEWS, 3, lamda=4.0)
+
+
+def test_a_fingerprint_is_that_of_the_present_values() -> None:
+    first = params([View("a", 3)], 2)
+    again = first.fingerprint
+    assert first.fingerprint == again
+    assert replace(first, seed=1).fingerprint != again
+    assert pickle.loads(pickle.dumps(first)).fingerprint == again
+    assert copy.deepcopy(first) == first

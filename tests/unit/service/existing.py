@@ -23,3 +23,8 @@ class Existing(Topics):
         made = [plan for plan in plans if plan.name not in self.found]
         self.found |= {plan.name: (plan.partitions, plan.config) for plan in made}
         return [plan.name for plan in made]
+
+    def grow(self, plans: Sequence[TopicPlan]) -> list[str]:
+        grown = [p for p in plans if p.follows and self.found[p.name][0] < p.partitions]
+        self.found |= {plan.name: (plan.partitions, plan.config) for plan in grown}
+        return [plan.name for plan in grown]

@@ -16,6 +16,7 @@ def test_the_numbers_are_what_supervisors_rely_on() -> None:
         "REFUSED": 3,
         "BROKER": 4,
         "SILENCE": 5,
+        "STORAGE": 6,
         "WATCHDOG": 70,
         "INTERRUPTED": 130,
     }
@@ -36,6 +37,7 @@ def test_the_numbers_are_what_supervisors_rely_on() -> None:
         (errors.IncompatibleState("x"), ExitCode.REFUSED),
         (errors.FatalError("x"), ExitCode.BROKER),
         (errors.RetriableError("x"), ExitCode.BROKER),
+        (errors.CannotWrite("file", "x"), ExitCode.STORAGE),
         (errors.InvalidChunk("x"), ExitCode.PROBLEM),
         (RuntimeError("x"), ExitCode.PROBLEM),
     ],

@@ -8,13 +8,14 @@ import socket
 import time
 from collections.abc import Iterator
 from http import HTTPStatus
+from typing import Any
 
 import pytest
 from prometheus_client import CollectorRegistry, Gauge
 
 from stream_fs.errors import InvalidConfiguration
 from stream_fs.service.health import pages
-from stream_fs.service.web import MOST_REQUEST_BYTES, WebServer
+from stream_fs.service.web import MOST_REQUEST_BYTES, TEXT, Answer, WebServer
 
 PATIENCE_SECONDS = 20.0
 
@@ -177,20 +178,61 @@ def test_a_client_that_trickles_is_let_go(server: WebServer) -> None:
     assert time.monotonic() < until
 
 
-def test_connections_beyond_the_most_are_closed_and_the_others_served(server: WebServer) -> None:
-    """Two clients say nothing and hold their places; a third is not waited for."""
-    with connected(server), connected(server):
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        with connected(server) as third:
-            assert everything(third) == b""
-        while time.monotonic() < deadline:
-            try:
-                if ask(server, "/healthz")[0] == HTTPStatus.OK:
-                    break
-            except (http.client.HTTPException, OSError):
-                time.sleep(0.05)
-        else:
-            pytest.fail("the server did not come back")
+def test_for_one_connection_too_many_the_oldest_is_let_go(service: Service) -> None:
+    """Clients that say nothing hold every place, and there is a place for one that asks."""
+    there = pages(service.registry, service.alive, service.ready)
+    patience: Any = {"most_seconds": 10 * PATIENCE_SECONDS, "most_connections": 2}
+    with (
+        WebServer("127.0.0.1", 0, there, **patience) as server,
+        connected(server) as first,
+        connected(server) as second,
+    ):
+        assert ask(server, "/healthz")[0] == HTTPStatus.OK
+        assert everything(first) == b""
+        second.sendall(b"GET /healthz HTTP/1.1\r\n\r\n")
+        assert b" 200 " in everything(second)
+
+
+def test_a_client_that_does_not_take_its_answer_is_let_go(service: Service) -> None:
+    """The answer is larger than what the system keeps of it."""
+    large = Answer(HTTPStatus.OK, TEXT, bytes(64 << 20))
+    there = {**pages(service.registry, service.alive, service.ready), "/large": lambda: large}
+    patience: Any = {"most_seconds": 10 * PATIENCE_SECONDS, "most_connections": 2}
+    with (
+        WebServer("127.0.0.1", 0, there, **patience) as server,
+        connected(server) as first,
+        connected(server) as second,
+    ):
+        for greedy in (first, second):
+            greedy.sendall(b"GET /large HTTP/1.1\r\n\r\n")
+            assert greedy.recv(1)
+        for _ in range(5):
+            assert ask(server, "/healthz")[0] == HTTPStatus.OK
+
+
+def test_a_body_is_not_asked_for(server: WebServer) -> None:
+    asked = b"POST /healthz HTTP/1.1\r\nContent-Length: 9\r\nExpect: 100-continue\r\n\r\n"
+    assert send_raw(server, asked).startswith(b"HTTP/1.0 405 ")
+
+
+@pytest.mark.parametrize("asked", [b"GET /healthz\r\n\r\n", b"GET /healthz\r\n"])
+def test_no_answer_is_without_headers(server: WebServer, asked: bytes) -> None:
+    """As HTTP/0.9 would have it: a browser would have to guess what it is."""
+    answer = send_raw(server, asked)
+    assert answer.startswith(b"HTTP/1.0 ")
+    assert b"X-Content-Type-Options: nosniff" in answer
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/nothing"])
+def test_a_browser_is_told_what_it_may_do(server: WebServer, path: str) -> None:
+    _, headers, _ = ask(server, path)
+    assert headers["Content-Security-Policy"].startswith("default-src 'none'; ")
+    assert "frame-ancestors 'none'" in headers["Content-Security-Policy"]
+    assert headers["X-Frame-Options"] == "DENY"
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert headers["Referrer-Policy"] == "no-referrer"
+    assert headers["Cross-Origin-Resource-Policy"] == "same-origin"
+    assert headers["Cache-Control"] == "no-store"
 
 
 def test_a_check_that_fails_is_told_without_its_internals(

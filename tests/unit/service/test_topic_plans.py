@@ -9,7 +9,7 @@ import pytest
 
 from stream_fs.kafka import TopicPlan
 from stream_fs.kafka.plans import BROKER_DEFAULT, problems
-from stream_fs.service.topic_plans import topic_plans, topic_problems
+from stream_fs.service.topic_plans import topic_gaps, topic_plans, topic_problems
 from tests.unit.service.configuring import LEAST, loaded
 from tests.unit.service.existing import Existing
 
@@ -30,7 +30,7 @@ def test_every_topic_is_planned(tmp_path: Path) -> None:
         "digits.rankings": 1,
         "digits.dead-letters": 1,
     }
-    assert {plan.name for plan in plans if plan.exact} == {"a.state", "b.state"}
+    assert {plan.name for plan in plans if plan.follows} == {"a.state", "b.state"}
     assert {plan.replication for plan in plans} == {BROKER_DEFAULT}
 
 
@@ -46,6 +46,19 @@ def test_topics_as_they_are_made_have_no_problem(tmp_path: Path) -> None:
     configuration, topics = loaded(tmp_path, TWO), Existing()
     topics.create(topic_plans(configuration, topics, partitions=4, replication=3))
     assert topic_problems(configuration, topics) == []
+
+
+def test_partitions_that_the_state_lacks_are_a_problem_with_which_the_stream_can_run(
+    tmp_path: Path,
+) -> None:
+    configuration, topics = loaded(tmp_path, TWO), Existing()
+    topics.create(topic_plans(configuration, topics, partitions=2))
+    topics.found["b"] = (5, topics.found["b"][1])
+    (gap,) = topic_gaps(configuration, topics)
+    assert "topic b.state has 2 partitions, and needs 5" in gap
+    assert topic_problems(configuration, topics) == [gap]
+    assert topics.grow(topic_plans(configuration, topics)) == ["b.state"]
+    assert topic_gaps(configuration, topics) == topic_problems(configuration, topics) == []
 
 
 def test_what_is_missing_is_told(tmp_path: Path) -> None:

@@ -1,0 +1,125 @@
+"""Where partitions begin and end: questions with an end, whichever broker is gone.
+
+A client remembers who leads a partition, and where that broker is gone, its own calls for offsets
+wait for it far beyond the time that they were given, some of them for ever (librdkafka issues 2588
+and 1869). So the leaders are asked for first, each attempt is short, and none is waited for longer.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._listoffsets import OffsetSpec
+
+from stream_fs.kafka.clients import admin_client
+from stream_fs.kafka.errors import Trouble, translated
+from stream_fs.kafka.settings import ClientSettings
+from stream_fs.pipeline.ports import Partition
+
+_ATTEMPT_SECONDS: Final = 5.0
+"""How long one attempt waits; the next one may find that another broker leads."""
+_EARLIEST: Final = OffsetSpec.earliest()  # type: ignore[no-untyped-call]  # it has no types
+_LATEST: Final = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # it has no types
+
+
+class Offsets:
+    """Asks through one client, which all that ask share; `trouble` is that client's."""
+
+    def __init__(self, admin: AdminClient, trouble: Trouble, patience: float) -> None:
+        self._admin = admin
+        self.trouble = trouble
+        self._patience = patience
+
+    @classmethod
+    def connect(cls, settings: ClientSettings) -> Offsets:
+        """With a client of its own."""
+        trouble = Trouble()
+        return cls(admin_client(settings, trouble), trouble, settings.patience)
+
+    def within(self, seconds: float) -> Offsets:
+        """The same, for those who cannot wait longer than so many seconds."""
+        return Offsets(self._admin, self.trouble, min(seconds, self._patience))
+
+    def first(self, partition: Partition) -> int:
+        """The offset of the first record that may still be there."""
+        return self._ask([partition], _EARLIEST)[partition]
+
+    def ends(self, partitions: Sequence[Partition]) -> Mapping[Partition, int]:
+        """The offsets behind the last records, open and aborted transactions included.
+
+        All of one topic, for its leaders are asked for once.
+        """
+        return self._ask(partitions, _LATEST)
+
+    def decided_end(self, partition: Partition) -> int:
+        """The offset behind the last record that is not of an open transaction."""
+        return self._ask([partition], _LATEST, IsolationLevel.READ_COMMITTED)[partition]
+
+    def count(self, topic: str) -> int:
+        """How many partitions a topic has."""
+        with translated(f"looking for the partitions of {topic}", self.trouble):
+            return self._look(topic, self._patience)
+
+    def _ask(
+        self,
+        partitions: Sequence[Partition],
+        spec: OffsetSpec,
+        isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
+    ) -> dict[Partition, int]:
+        deadline = time.monotonic() + self._patience
+        places = ", ".join(map(str, partitions[:3])) + (", …" if len(partitions) > 3 else "")
+        with translated(f"asking for the offsets of {places}", self.trouble):
+            while True:
+                seconds = max(0.1, min(deadline - time.monotonic(), _ATTEMPT_SECONDS))
+                try:
+                    found = self._attempt(partitions, spec, isolation, seconds)
+                except TimeoutError:
+                    if time.monotonic() >= deadline:
+                        raise KafkaException(KafkaError(KafkaError._TIMED_OUT)) from None
+                else:
+                    self.trouble.clear()
+                    return found
+
+    def _attempt(
+        self,
+        partitions: Sequence[Partition],
+        spec: OffsetSpec,
+        isolation: IsolationLevel,
+        seconds: float,
+    ) -> dict[Partition, int]:
+        """Raises TimeoutError where there is no answer in time."""
+        deadline = time.monotonic() + seconds
+        try:
+            topic, count = partitions[0].topic, self._look(partitions[0].topic, seconds)
+            if max(place.number for place in partitions) >= count:
+                reason = f"{topic} has {count} partitions"
+                raise KafkaException(KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART, reason))
+            answers = self._admin.list_offsets(
+                {TopicPartition(place.topic, place.number): spec for place in partitions},
+                isolation_level=isolation,
+                request_timeout=seconds,
+            )
+            return {
+                Partition(where.topic, where.partition): int(
+                    # Behind the client's own limit, which says more where it is kept.
+                    answer.result(max(0.0, deadline - time.monotonic()) + 0.5).offset
+                )
+                for where, answer in answers.items()
+            }
+        except KafkaException as exception:
+            if exception.args[0].code() in (KafkaError._TIMED_OUT, KafkaError.REQUEST_TIMED_OUT):
+                raise TimeoutError from exception
+            raise
+        finally:
+            self._admin.poll(0)  # what it has to say of its connection
+
+    def _look(self, topic: str, seconds: float) -> int:
+        """Let the client learn who leads the partitions of a topic; how many there are."""
+        found = self._admin.list_topics(topic, seconds).topics[topic]
+        if found.error is not None:
+            raise KafkaException(found.error)
+        return len(found.partitions)

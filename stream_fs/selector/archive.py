@@ -1,0 +1,188 @@
+"""Arrays in a NumPy archive (`.npz`), read without trust: no pickle, and no more than is asked for.
+
+What an array says of itself is compared with what the archive says of its size before any memory is
+taken for it. The archive may be compressed, so its size says little about that of its arrays; but
+they can be read a few rows at a time.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import tokenize
+import warnings
+import zipfile
+import zlib
+from collections.abc import Iterator
+from os import PathLike
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Final, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+NUMBERS: Final = "fiub"
+"""Kinds of values that are numbers."""
+
+_SUFFIX: Final = ".npy"
+_METHODS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_ENCRYPTED: Final = 0x1
+_LONGEST: Final = 200
+
+
+class Damaged(ValueError):
+    """Not an archive of arrays, or not a whole one; each reader makes an error of its own of it."""
+
+    def __init__(self, what: object) -> None:
+        """What is wrong may quote the file, so it is cut and made printable."""
+        text = "".join(char if char.isprintable() else "�" for char in str(what)[:_LONGEST])
+        super().__init__(text)
+
+
+_DAMAGES: Final = (
+    ArithmeticError,
+    EOFError,
+    LookupError,
+    OSError,
+    RuntimeError,  # a method or a version that zipfile does not know; nesting
+    SyntaxError,
+    TypeError,
+    ValueError,
+    tokenize.TokenError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+"""What the libraries raise on bytes that they did not write."""
+
+
+class Header(NamedTuple):
+    """What an array says of itself; `stored` tells whether the archive holds it uncompressed."""
+
+    shape: tuple[int, ...]
+    columns: bool
+    """Whether it is written column by column."""
+    dtype: np.dtype[Any]
+    stored: bool
+
+    @property
+    def bytes(self) -> int:
+        """Of all its values."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
+
+class Archive:
+    """An open archive; everything raises `Damaged`, and `OSError` where there is no file."""
+
+    def __init__(self, path: str | PathLike[str]) -> None:
+        self._file = Path(path).open("rb")  # noqa: SIM115  # closed in __exit__
+        try:
+            if self._file.read(6) == b"\x93NUMPY":
+                raise Damaged("it is one array, not an archive with one for each view")
+            self._zip = zipfile.ZipFile(self._file)
+        except _DAMAGES as error:
+            self._file.close()
+            raise Damaged(error) from error
+        members = [info for info in self._zip.infolist() if info.filename.endswith(_SUFFIX)]
+        self._members = {info.filename.removesuffix(_SUFFIX): info for info in members}
+        if len(self._members) != len(members):
+            self.__exit__(None, None, None)
+            raise Damaged("an array is in it twice")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._zip.close()
+        self._file.close()
+
+    @property
+    def names(self) -> list[str]:
+        """Of its arrays."""
+        return list(self._members)
+
+    def header(self, name: str) -> Header:
+        """What an array says of itself, and is true as far as its size goes."""
+        try:
+            with self._opened(name) as member:
+                return self._header(name, member)
+        except _DAMAGES as error:
+            raise _of(name, error) from error
+
+    def array(self, name: str) -> NDArray[Any]:
+        """A whole array."""
+        header = self.header(name)
+        try:
+            with self._opened(name) as member:
+                self._header(name, member)
+                values = np.frombuffer(_exactly(member, header.bytes), header.dtype)
+                _exactly(member, 0, last=True)
+        except _DAMAGES as error:
+            raise _of(name, error) from error
+        return values.reshape(header.shape, order="F" if header.columns else "C")
+
+    def blocks(self, name: str, rows: int) -> Iterator[NDArray[Any]]:
+        """A matrix, so many rows at a time; one that is written column by column as a whole."""
+        header = self.header(name)
+        if header.columns:
+            yield self.array(name)
+            return
+        row = header.bytes // header.shape[0] if header.shape[0] else 0
+        left = header.shape[0]
+        try:
+            with self._opened(name) as member:
+                self._header(name, member)
+                while left:
+                    count = min(rows, left)
+                    left -= count
+                    values = np.frombuffer(
+                        _exactly(member, count * row, last=not left), header.dtype
+                    )
+                    yield values.reshape(count, *header.shape[1:])
+        except _DAMAGES as error:
+            raise _of(name, error) from error
+
+    def _opened(self, name: str) -> IO[bytes]:
+        info = self._members[name]
+        if info.compress_type not in _METHODS or info.flag_bits & _ENCRYPTED:
+            raise Damaged("neither stored nor deflated, or encrypted")
+        if info.compress_size > os.fstat(self._file.fileno()).st_size:
+            raise Damaged("it is longer than the file")
+        return self._zip.open(info)
+
+    def _header(self, name: str, member: IO[bytes]) -> Header:
+        info = self._members[name]
+        version = np.lib.format.read_magic(member)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that a header is in an old form
+            if version == (1, 0):
+                told = np.lib.format.read_array_header_1_0(member)
+            elif version == (2, 0):
+                told = np.lib.format.read_array_header_2_0(member)
+            else:
+                raise Damaged(f"format {version} of an array is not known")
+        header = Header(*told, stored=info.compress_type == zipfile.ZIP_STORED)
+        if header.dtype.hasobject or not all(type(n) is int and n >= 0 for n in header.shape):
+            raise Damaged("it is not an array of numbers")
+        if member.tell() + header.bytes != info.file_size:
+            raise Damaged(f"{info.file_size} bytes cannot be {header.dtype} of {header.shape}")
+        if header.stored and info.compress_size != info.file_size:
+            raise Damaged("it is not as long as it says")
+        return header
+
+
+def _exactly(member: IO[bytes], count: int, *, last: bool = False) -> bytes:
+    """So many bytes; with the last ones the checksum of the whole is compared."""
+    data = member.read(count)
+    if len(data) < count or (last and member.read(1)):
+        raise Damaged("it is not as long as it says")
+    return data
+
+
+def _of(name: str, error: BaseException) -> Damaged:
+    return Damaged(f"array {name!r:.60}: {error}")

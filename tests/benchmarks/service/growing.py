@@ -1,0 +1,175 @@
+"""How time and memory of the service grow with each size, the others held.
+
+Seconds are the processor time of the process, all of its threads, for one chunk behind the first;
+memory is the peak beyond what the process has before it holds a partition.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tests.benchmarks.growth import LINEAR, Growth, Point
+from tests.benchmarks.measure import Goal
+from tests.benchmarks.service.life import COMMITTED, Life
+from tests.benchmarks.service.plan import Plan
+from tests.benchmarks.service.records import Mix
+from tests.benchmarks.service.stage import Settings, Source, Stage
+
+BASE = Mix(dimension=250, views=3)
+NON_ZEROS = 100
+"""In a record of a wide stream."""
+TOP = {"output": {"top": 20}}
+"""Where all features of a wide stream would not fit into a message."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """A stream at one value of what is varied; `count` is what growth is measured in."""
+
+    value: float
+    count: float
+    mix: Mix = BASE
+    clusters: int = 10
+    chunk: int = 500
+    partitions: int = 1
+    more: Settings = field(default_factory=dict)
+
+    @property
+    def settings(self) -> Settings:
+        own: Settings = {"selector": {"clusters": self.clusters}, "chunk": {"records": self.chunk}}
+        return {**own, **self.more}
+
+    def records(self, chunks: int) -> int:
+        """Of each partition, for the first chunk and so many more."""
+        return max(self.chunk, 20 * self.clusters) + chunks * self.chunk
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Sizes of one kind, and what is `held` meanwhile."""
+
+    name: str
+    unit: str
+    held: str
+    sizes: Sequence[Size]
+    goal: Goal | None = None
+
+
+def growing(stage: Stage, plan: Plan) -> Iterator[Growth]:
+    """Every size in turn, a process for each, and all of a sweep within each turn."""
+    for sweep in sweeps(plan.growth_scale, plan.growth_length):
+        if not sweep.name.startswith(plan.growth_sweeps or ""):
+            continue
+        found: list[list[Point]] = [[] for _ in sweep.sizes]
+        for place, size in enumerate(sweep.sizes):
+            with stage.source(
+                size.mix, size.records(plan.growth_chunks), size.partitions
+            ) as source:
+                found[place] += [_served(stage, source, size) for _ in range(plan.growth_turns)]
+        points = tuple(middle(points) for points in found)
+        yield Growth(sweep.name, sweep.unit, sweep.held, points, sweep.goal)
+
+
+def _served(stage: Stage, source: Source, size: Size) -> Point:
+    """One life, from the first commit of every partition to the last."""
+    with stage.stream(source, size.settings) as stream, Life(stream) as life:
+        life.follow("listening", 1)
+        idle = life.memory("VmRSS")
+        commits = life.follow(COMMITTED, size.partitions * stream.chunks)
+        begin, end = commits[size.partitions - 1], commits[-1]
+        chunks = len(commits) - size.partitions
+        spent = life.spent_at(end) - life.spent_at(begin)
+        return Point(
+            size.value,
+            size.count,
+            # Of a chunk in every partition.
+            max(spent, 1e-3) / chunks * size.partitions,
+            max(life.memory("VmHWM") - idle, 1),
+            chunks * size.chunk / max(end - begin, 1e-3),
+        )
+
+
+def middle(points: Sequence[Point]) -> Point:
+    """The median of each figure over the turns."""
+    return dataclasses.replace(
+        points[0],
+        seconds=float(np.median([point.seconds for point in points])),
+        bytes=int(np.median([point.bytes for point in points])),
+        rate=float(np.median([point.rate for point in points])),
+    )
+
+
+def sweeps(scale: float, length: int) -> list[Sweep]:
+    """All sizes, around `BASE`; `scale` shrinks the ranges, `length` thins them out."""
+
+    def spread(make: Callable[[float], Size], *values: float) -> list[Size]:
+        places = np.linspace(0, len(values) - 1, min(length, len(values))).round().astype(int)
+        return [make(values[place]) for place in places]
+
+    def scaled(value: float, least: int = 4) -> int:
+        return max(round(value * scale), least)
+
+    def mix(dimension: float, views: int = 3, **more: float) -> Mix:
+        return Mix(scaled(dimension), views, **more)
+
+    def wide(dimension: float) -> Mix:
+        width = scaled(dimension, 200)
+        return Mix(width, 1, density=min(NON_ZEROS / width, 0.5))
+
+    base, chunk = mix(BASE.dimension), scaled(500, 50)
+    held = f"{base}, K 10, N {chunk}"
+
+    def size(value: float, count: float, mix: Mix = base, *, K: int = 10, N: int = chunk,
+             tasks: int = 1, top: bool = False) -> Size:  # fmt: skip
+        return Size(value, count, mix, K, N, tasks, TOP if top else {})
+
+    return [
+        Sweep(
+            "features of each of 3 views (and record size)", "feature", f"K 10, N {chunk}",
+            spread(lambda d: size(scaled(d), 3 * scaled(d), mix(d)), 80, 320, 1280, 5120),
+            LINEAR,
+        ),
+        Sweep(
+            "views, the same d in each", "view", f"d {base.dimension}, K 10, N {chunk}",
+            spread(lambda v: size(v, v, mix(BASE.dimension, int(v))), 1, 2, 4, 8),
+            LINEAR,
+        ),
+        Sweep(
+            "K, clusters", "cluster", f"{base}, N {chunk}",
+            spread(lambda k: size(k, k, K=int(k)), 5, 10, 20, 40),
+        ),
+        Sweep(
+            "N, records of a chunk", "record", f"{base}, K 10",
+            spread(lambda n: size(scaled(n, 20), scaled(n, 20), N=scaled(n, 20)),
+                   250, 500, 1000, 2000),
+            LINEAR,
+        ),
+        Sweep(
+            "missing share", "present row", held,
+            spread(lambda m: size(m, 3 * (1 - m) * chunk, mix(BASE.dimension, missing=m)),
+                   0.0, 0.2, 0.4, 0.6),
+            LINEAR,
+        ),
+        Sweep(
+            "density of sparse pairs", "non-zero", f"3 views of {scaled(4000)}, K 10, N {chunk}",
+            spread(lambda q: size(q, q * 3 * scaled(4000) * chunk,
+                                  mix(4000, density=q), top=True), 0.003, 0.01, 0.03, 0.1),
+            LINEAR,
+        ),
+        Sweep(
+            f"features with {NON_ZEROS} non-zeros in a record: the state", "feature",
+            f"one view, K 10, N {chunk}",
+            spread(lambda d: size(scaled(d, 200), scaled(d, 200), wide(d), top=True),
+                   2_000, 8_000, 32_000, 100_000),
+            LINEAR,
+        ),
+        Sweep(
+            "tasks in a process, a chunk of each", "task", held,
+            spread(lambda p: size(p, p, tasks=int(p)), 1, 2, 4, 16),
+            LINEAR,
+        ),
+    ]  # fmt: skip

@@ -1,0 +1,49 @@
+"""What exactly once costs: chunks published in transactions against chunks merely produced.
+
+The pipeline works in this process, on the same source, with everything else the same: reading,
+update, ranking, encoding, the progress record with every chunk and a snapshot with every tenth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+from stream_fs.pipeline.ports import Transport
+from tests.benchmarks.measure import Comparison, Goal
+from tests.benchmarks.service.plan import Plan
+from tests.benchmarks.service.reading import CHUNK
+from tests.benchmarks.service.records import Mix
+from tests.benchmarks.service.stage import Source, Stage, Stream
+from tests.benchmarks.service.working import PlainTransport, transactional, work_off
+
+COST = Goal("≤", 1.1)
+
+
+def publishing(stage: Stage, plan: Plan) -> Iterator[Comparison]:
+    """A chunk with its transaction against the same chunk with a plain producer."""
+    for features in plan.features:
+        mix = Mix(features // 2, views=2)
+        with stage.source(mix, (1 + plan.chunks) * CHUNK) as source:
+            taken = plan.turns_of(
+                {
+                    "transactions": partial(_worked, stage, source, transactional),
+                    "plain": partial(_worked, stage, source, PlainTransport),
+                },
+            )
+        yield Comparison(
+            "publishing",
+            f"a chunk with its transaction, {features} features",
+            f"{mix}, K 10, N {CHUNK}",
+            "transactions",
+            "plain produce and flush",
+            taken["transactions"],
+            taken["plain"],
+            COST,
+            plan.chunks * CHUNK,
+        )
+
+
+def _worked(stage: Stage, source: Source, publisher: Callable[[Stream], Transport]) -> float:
+    with stage.stream(source) as stream:
+        return work_off(stream, publisher(stream))

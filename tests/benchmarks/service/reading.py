@@ -1,0 +1,154 @@
+"""Ways to read a topic: as the service does, as fast as the client can, and with a bare decode."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from itertools import count
+
+import msgpack
+import numpy as np
+from confluent_kafka import Consumer, Message, TopicPartition
+from numpy.typing import NDArray
+
+from stream_fs.kafka import ClientSettings
+from stream_fs.kafka.consumer import KafkaInput
+from stream_fs.pipeline.chunker import Chunker
+from stream_fs.pipeline.ports import Partition
+from stream_fs.pipeline.settings import Cut, DeadLetterSettings
+from stream_fs.wire import RecordDecoder
+from tests.benchmarks.service.records import Mix
+from tests.benchmarks.service.stage import PATIENCE, Source, Stage
+
+BATCH = 500
+CHUNK = 500
+WAIT = 1.0
+Matrix = NDArray[np.float32]
+
+
+def raw(stage: Stage, source: Source) -> float:
+    """Seconds of `Consumer.consume` alone."""
+    return _bare(stage, source, lambda _: None)
+
+
+def fastest(stage: Stage, source: Source) -> float:
+    """Seconds of consuming, and of the least that makes matrices of the records."""
+    layout = Layout(source.mix)
+    values: list[bytes] = []
+
+    def take(messages: Sequence[Message]) -> None:
+        values.extend(layout.tails(messages))
+        while len(values) >= CHUNK:
+            layout.matrix(values[:CHUNK])
+            del values[:CHUNK]
+
+    return _bare(stage, source, take)
+
+
+def ingest(stage: Stage, source: Source) -> float:
+    """Seconds of all that the service does before the selector has its chunks."""
+    partition = Partition(source.topic, 0)
+    chunker = Chunker(RecordDecoder(source.mix.declared), DeadLetterSettings(), 0)
+    chunks = count(1)
+
+    def poll() -> int:
+        messages = member.poll(WAIT).get(partition, ())
+        if messages:
+            chunker.add(messages)
+            while chunker.take(next(chunks), Cut(CHUNK, CHUNK)) is not None:
+                pass
+        return len(messages)
+
+    group = stage.topics.unique("ingest")
+    assigned = _Assigned()
+    member = KafkaInput(ClientSettings(stage.bootstrap, group), [source.topic], assigned)
+    with closing(member):
+        while not assigned.partitions:
+            member.poll(WAIT)
+        member.resume(partition, 0)
+        return timed(poll, source.count)
+
+
+def timed(poll: Callable[[], int], records: int) -> float:
+    """Seconds for so many records, at the pace since the first ones have come.
+
+    Until then the client connects, and asks for offsets: that is measured elsewhere.
+    """
+    deadline = time.monotonic() + PATIENCE
+    while not (first := poll()):
+        assert time.monotonic() < deadline, "nothing comes"
+    begin, done = time.perf_counter(), first
+    while done < records:
+        done += poll()
+    return (time.perf_counter() - begin) * records / (records - first)
+
+
+class Layout:
+    """Where the rows are in records that all have every view: so far from the end, always.
+
+    Nothing is looked at and nothing is checked: the floor of decoding, and not a decoder.
+    """
+
+    def __init__(self, mix: Mix) -> None:
+        self._row = 4 * mix.dimension
+        heads = [
+            len(msgpack.packb({name: bytes(self._row)})) - 1 - self._row for name in mix.names[1:]
+        ]
+        self._places = [0]
+        for head in heads:
+            self._places.append(self._places[-1] + self._row + head)
+        self._span = self._places[-1] + self._row
+
+    def tails(self, messages: Sequence[Message]) -> list[bytes]:
+        """The bytes of each record from its first row on."""
+        return [message.value()[-self._span :] for message in messages]  # type: ignore[index]  # there are no tombstones
+
+    def matrix(self, tails: Sequence[bytes]) -> Matrix:
+        """One row for each record, its views side by side."""
+        found = np.frombuffer(b"".join(tails), np.uint8).reshape(len(tails), self._span)
+        rows = np.empty((len(tails), self._row * len(self._places)), np.uint8)
+        for number, place in enumerate(self._places):
+            start = number * self._row
+            rows[:, start : start + self._row] = found[:, place : place + self._row]
+        return rows.view("<f4")
+
+
+class _Assigned:
+    """Holds what it is given."""
+
+    def __init__(self) -> None:
+        self.partitions: list[Partition] = []
+
+    def assigned(self, partitions: Sequence[Partition]) -> None:
+        self.partitions += partitions
+
+    def revoked(self, partitions: Sequence[Partition]) -> None:
+        pass
+
+    def lost(self, partitions: Sequence[Partition]) -> None:
+        pass
+
+
+def _bare(stage: Stage, source: Source, take: Callable[[Sequence[Message]], None]) -> float:
+    left = source.count
+
+    def poll() -> int:
+        nonlocal left
+        # No more than there are: otherwise the last call would wait for others.
+        messages = consumer.consume(min(BATCH, left), WAIT)
+        left -= len(messages)
+        take(messages)
+        return len(messages)
+
+    consumer = Consumer(
+        {
+            "bootstrap.servers": stage.bootstrap,
+            "group.id": stage.topics.unique("bare"),
+            "enable.auto.commit": False,
+            "fetch.queue.backoff.ms": 10,  # without it the floor would be far too low
+        }
+    )
+    with closing(consumer):
+        consumer.assign([TopicPartition(source.topic, 0, 0)])
+        return timed(poll, source.count)

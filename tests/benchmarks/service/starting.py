@@ -1,0 +1,117 @@
+"""Starting, and starting again after a kill."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from functools import partial
+
+from tests.benchmarks.measure import Comparison
+from tests.benchmarks.service.life import COMMITTED, ENVIRONMENT, Life
+from tests.benchmarks.service.plan import Plan
+from tests.benchmarks.service.reading import CHUNK
+from tests.benchmarks.service.records import Mix
+from tests.benchmarks.service.stage import PATIENCE, Source, Stage
+
+SESSION = {"session.timeout.ms": 2000, "heartbeat.interval.ms": 500}
+"""After so long the group gives up a member that was killed; the default is 45 s."""
+IMPORTS = "import stream_fs.cli.main, stream_fs.service.run"
+BARE = """
+import sys
+from confluent_kafka import Consumer
+consumer = Consumer({
+    "bootstrap.servers": sys.argv[1], "group.id": sys.argv[2], "auto.offset.reset": "earliest",
+    "partition.assignment.strategy": "cooperative-sticky", "enable.auto.commit": False,
+    "session.timeout.ms": 2000, "heartbeat.interval.ms": 500,
+})
+consumer.subscribe([sys.argv[3]])
+while consumer.poll(0.1) is None:
+    pass
+print("first message", flush=True)
+sys.stdin.read()
+"""
+"""A consumer that joins, tells of its first message, and waits for its end."""
+
+
+def starting(stage: Stage, plan: Plan) -> Iterator[Comparison]:
+    """Against the interpreter with the same imports, and against a bare consumer in a process."""
+    with stage.source(Mix.of_bytes(1_000), 40 * CHUNK) as source:
+        taken = plan.turns_of(
+            {
+                "to the first poll": partial(_first_poll, stage, source),
+                "imports": _imports,
+                "to the first ranking": partial(_first_ranking, stage, source),
+                "bare consumer": partial(_bare, stage, source, killed=False),
+                "kill to ranking": partial(_after_kill, stage, source),
+                "bare, killed": partial(_bare, stage, source, killed=True),
+            },
+        )
+    for label, over, under, under_name in (
+        ("start to first poll", "to the first poll", "imports", "its imports alone"),
+        ("start to first ranking", "to the first ranking", "bare consumer", "a first message"),
+        ("kill to first new ranking", "kill to ranking", "bare, killed", "a first message"),
+    ):
+        yield Comparison(
+            "starting", label, _shape(label), "service", under_name, taken[over], taken[under]
+        )
+
+
+def _shape(label: str) -> str:
+    if "ranking" in label:
+        return f"a chunk of {CHUNK}, 1 kB; session timeout {SESSION['session.timeout.ms']} ms"
+    return "new process"
+
+
+def _first_poll(stage: Stage, source: Source) -> float:
+    with stage.stream(source) as stream, Life(stream) as life:
+        return life.follow("listening", 1)[0] - life.began
+
+
+def _first_ranking(stage: Stage, source: Source) -> float:
+    settings = {"kafka.properties": SESSION}
+    with stage.stream(source, settings) as stream, Life(stream) as life:
+        return life.follow(COMMITTED, 1)[0] - life.began
+
+
+def _after_kill(stage: Stage, source: Source) -> float:
+    with stage.stream(source, {"kafka.properties": SESSION}) as stream:
+        with Life(stream) as life:
+            life.follow(COMMITTED, 1)
+        killed = time.time()
+        with Life(stream) as life:
+            return life.follow(COMMITTED, 1)[0] - killed
+
+
+def _imports() -> float:
+    begin = time.perf_counter()
+    subprocess.run([sys.executable, "-c", IMPORTS], env=ENVIRONMENT, check=True)
+    return time.perf_counter() - begin
+
+
+def _bare(stage: Stage, source: Source, *, killed: bool) -> float:
+    group = stage.topics.unique("bare")
+    if killed:
+        _joined(stage, source, group)
+    return _joined(stage, source, group)
+
+
+def _joined(stage: Stage, source: Source, group: str) -> float:
+    """Seconds until a new member, alone in its group, has a message; it is killed then."""
+    begin = time.perf_counter()
+    process = subprocess.Popen(
+        [sys.executable, "-c", BARE, stage.bootstrap, group, source.topic],
+        env=ENVIRONMENT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    with process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"first message\n"
+            seconds = time.perf_counter() - begin
+        finally:
+            process.kill()
+            process.wait(PATIENCE)
+    return seconds

@@ -1,0 +1,108 @@
+"""The pipeline at work in this process, on a real broker, with one or the other way to publish."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from functools import partial
+
+from confluent_kafka import KafkaError, Message, Producer
+
+from stream_fs.kafka import KafkaTransport
+from stream_fs.kafka.outbox import KafkaOutbox
+from stream_fs.pipeline import events
+from stream_fs.pipeline.ports import Outgoing, Partition, Transport
+from stream_fs.pipeline.task import Surroundings
+from stream_fs.pipeline.worker import Worker
+from tests.benchmarks.service.stage import PATIENCE, Stream
+
+
+def work_off(stream: Stream, transport: Transport) -> float:
+    """Seconds that all chunks behind the first take, from commit to commit."""
+    commits: list[float] = []
+
+    def observe(event: events.Event) -> None:
+        if isinstance(event, events.ChunkCommitted):
+            commits.append(time.perf_counter())
+
+    worker = Worker(
+        stream.configuration.stream.topics,
+        stream.configuration.stream_settings(),
+        transport,
+        Surroundings(time.monotonic, observe),
+        jitter=lambda: 1.0,
+        grace=0.0,
+    )
+    deadline = time.monotonic() + PATIENCE
+    try:
+        while len(commits) < stream.chunks:
+            assert time.monotonic() < deadline, f"{len(commits)} of {stream.chunks} chunks"
+            worker.turn()
+    finally:
+        worker.stop()
+    return commits[-1] - commits[0]
+
+
+def transactional(stream: Stream) -> KafkaTransport:
+    """As the service has it."""
+    states = stream.configuration.state_topics()
+    return KafkaTransport(stream.configuration.kafka_settings(), states.__getitem__)
+
+
+class PlainTransport(KafkaTransport):
+    """The same without transactions: records are produced and flushed, and visible one by one."""
+
+    def __init__(self, stream: Stream) -> None:
+        settings = stream.configuration.kafka_settings()
+        super().__init__(settings, stream.configuration.state_topics().__getitem__)
+        # What transactions need to be exactly once, a plain producer does not have.
+        self._plain = {
+            "bootstrap.servers": settings.bootstrap,
+            "linger.ms": 0,
+            "log_level": 3,  # its topics go before it does
+            "message.max.bytes": settings.producer("any")["message.max.bytes"],
+        }
+
+    def outbox(self, partition: Partition) -> KafkaOutbox:  # noqa: ARG002  # nobody owns anything
+        return _PlainOutbox(Producer(self._plain))
+
+
+class _PlainOutbox(KafkaOutbox):
+    """Takes the place of the transactional one, but has nothing of it."""
+
+    def __init__(self, producer: Producer) -> None:
+        self._plain = producer
+
+    def take_over(self) -> bool:
+        return True
+
+    def begin(self) -> None:
+        pass
+
+    def send(self, records: Sequence[Outgoing]) -> list[int]:
+        offsets = [-1] * len(records)
+
+        def delivered(place: int, error: KafkaError | None, message: Message) -> None:
+            assert error is None, error
+            offsets[place] = message.offset() or 0
+
+        for place, record in enumerate(records):
+            self._plain.produce(
+                record.topic,
+                record.value,
+                record.key,
+                -1 if record.partition is None else record.partition,
+                on_delivery=partial(delivered, place),
+                headers=list(record.headers),
+            )
+        assert self._plain.flush(PATIENCE) == 0
+        return offsets
+
+    def commit(self) -> None:
+        pass
+
+    def abort(self) -> None:
+        pass
+
+    def close(self) -> None:
+        assert self._plain.flush(PATIENCE) == 0

@@ -1,0 +1,59 @@
+"""A process at work for long, with many partitions, and after a rebalance: it does not grow."""
+
+from __future__ import annotations
+
+import tempfile
+from argparse import Namespace
+from collections.abc import Iterator
+from pathlib import Path
+
+from stream_fs.broker import Broker, running_broker
+from tests.campaign.account import Account, AddArgument
+from tests.recovery.endurance import MOST_GROWTH, last, rebalance, tasks
+
+TASKS = (1, 16, 64)
+
+
+def long_run(broker: Broker, folder: Path, chunks: int) -> Account:
+    """One life over so many chunks."""
+    found = last(broker, folder, chunks)
+    first, end = found.samples[0], found.samples[-1]
+    shown = (
+        f"{end.megabytes:.0f} MB ({found.growth:+.1f}), {end.threads} threads "
+        f"({found.more_threads:+d}), {end.files} files ({found.more_files:+d})"
+    )
+    grown = found.growth > MOST_GROWTH or found.more_threads > 0 or found.more_files > 0
+    wrong = (f"it has grown from {first} to {end}",) if grown else ()
+    return Account("none: a long run", chunks, shown=shown, problems=wrong)
+
+
+def come_and_go(broker: Broker, folder: Path) -> Account:
+    """A second process comes, and goes."""
+    alone, shared, again = map(len, rebalance(broker, folder))
+    shown = f"metric series: {alone} alone, {shared} shared, {again} alone again"
+    wrong = () if alone == again > shared else ("series are left, or missing",)
+    return Account("a member comes and goes", 1, shown=shown, problems=wrong)
+
+
+def many(broker: Broker, folder: Path, count: int) -> Account:
+    """One process with so many partitions."""
+    used = tasks(broker, folder, count)
+    shown = f"{used.megabytes:.0f} MB, {used.threads} threads, {used.files} files"
+    return Account(f"none: {count} partitions", 1, shown=shown)
+
+
+def run(options: Namespace) -> Iterator[Account]:
+    """One after the other."""
+    with (
+        tempfile.TemporaryDirectory(prefix="stream-fs-endurance-") as name,
+        running_broker() as broker,
+    ):
+        folder = Path(name)
+        yield long_run(broker, folder, options.endurance_chunks)
+        yield come_and_go(broker, folder)
+        for count in TASKS:
+            yield many(broker, folder, count)
+
+
+def arguments(add: AddArgument) -> None:
+    add("--endurance-chunks", type=int, default=2000, help="chunks of a life without a fault")

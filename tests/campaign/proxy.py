@@ -1,0 +1,171 @@
+"""A connection that can be cut, slowed down and silenced: a proxy in front of one listener."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import struct
+import threading
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from typing import Any, Self, TypeVar
+
+from stream_fs.broker.ports import free_ports
+
+_PIECE = 16_384
+_RESET = struct.pack("ii", 1, 0)
+"""For SO_LINGER: closing sends RST, as a middlebox does that forgets a connection."""
+
+Result = TypeVar("Result")
+
+
+@dataclass
+class Weather:
+    """What bytes meet on their way, in both directions."""
+
+    delay: float = 0.0
+    """Seconds for each piece of at most 16 kB."""
+    rate: float | None = None
+    """Bytes per second of each connection and direction."""
+    open: bool = True
+    """Whether connections are accepted at all."""
+
+
+class Proxy:
+    """Listens on a port of its own, in a thread of its own, until it is closed.
+
+    Clients have to be told its `address` in place of the broker's; `upstream` is where that is.
+    """
+
+    def __init__(self) -> None:
+        (port,) = free_ports(1)
+        self.address = f"127.0.0.1:{port}"
+        self.upstream: str | None = None
+        self.weather = Weather()
+        self._pipes: set[_Pipe] = set()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="proxy", daemon=True)
+        self._thread.start()
+        self._server = self._do(asyncio.start_server(self._accept, "127.0.0.1", port))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._do(self._close())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def cut(self) -> int:
+        """End every connection, and refuse new ones until `mend`; how many there were."""
+        self.weather.open = False
+        return self._do(self._end_all())
+
+    def mend(self) -> None:
+        """Let everything through again; connections that were silenced stay silent."""
+        self.weather.delay, self.weather.rate, self.weather.open = 0.0, None, True
+
+    def silence(self) -> int:
+        """From now on, nothing comes through on the connections that there are; how many.
+
+        Neither side is told, as when a machine between them is switched off. New ones work.
+        """
+        return self._do(self._silence_all())
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if not self.weather.open or self.upstream is None:
+            _reset(writer)
+            return
+        host, _, port = self.upstream.rpartition(":")
+        try:
+            far_reader, far_writer = await asyncio.open_connection(host, int(port))
+        except OSError:
+            _reset(writer)
+            return
+        pipe = _Pipe(self.weather, (reader, writer), (far_reader, far_writer))
+        self._pipes.add(pipe)
+        try:
+            await pipe.run()
+        finally:
+            self._pipes.discard(pipe)
+
+    async def _end_all(self) -> int:
+        for pipe in self._pipes:
+            pipe.end()
+        return len(self._pipes)
+
+    async def _silence_all(self) -> int:
+        for pipe in self._pipes:
+            pipe.silent = True
+        return len(self._pipes)
+
+    async def _close(self) -> None:
+        self._server.close()
+        await self._end_all()
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _do(self, work: Coroutine[Any, Any, Result]) -> Result:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(60)
+
+
+Ends = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+class _Pipe:
+    """One connection; when one direction ends, both do."""
+
+    def __init__(self, weather: Weather, near: Ends, far: Ends) -> None:
+        self._weather = weather
+        self._near = near
+        self._far = far
+        self.silent = False
+
+    async def run(self) -> None:
+        (near_reader, near_writer), (far_reader, far_writer) = self._near, self._far
+        ways = [
+            asyncio.create_task(self._carry(near_reader, far_writer)),
+            asyncio.create_task(self._carry(far_reader, near_writer)),
+        ]
+        try:
+            await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            self.end()
+            for way in ways:
+                way.cancel()
+            await asyncio.gather(*ways, return_exceptions=True)
+
+    def end(self) -> None:
+        for _, writer in (self._near, self._far):
+            _reset(writer)
+
+    async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while piece := await self._receive(reader):
+            weather = self._weather
+            seconds = weather.delay + (len(piece) / weather.rate if weather.rate else 0.0)
+            if seconds:
+                await asyncio.sleep(seconds)
+            if self.silent:
+                continue
+            writer.write(piece)
+            try:
+                await writer.drain()
+            except OSError:
+                return
+
+    @staticmethod
+    async def _receive(reader: asyncio.StreamReader) -> bytes:
+        try:
+            return await reader.read(_PIECE)
+        except OSError:
+            return b""
+
+
+def _reset(writer: asyncio.StreamWriter) -> None:
+    found: socket.socket | None = writer.get_extra_info("socket")
+    if found is not None and not writer.is_closing():
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+    writer.close()

@@ -1,0 +1,217 @@
+"""A stream for a long time, with a fault every few seconds, and two members that share it.
+
+One of them is killed, stopped and ended again and again; the other takes over and gives back, and
+must not grow. The broker goes away now and then.
+"""
+
+from __future__ import annotations
+
+import random
+import signal
+import tempfile
+import time
+from argparse import Namespace
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from statistics import median
+
+from stream_fs.broker import Broker, running_broker
+from stream_fs.broker.external import ExternalBroker
+from stream_fs.service.exit_codes import ExitCode
+from tests.campaign.account import Account, AddArgument
+from tests.campaign.feeding import Feeding
+from tests.campaign.growth import LEAST_SAMPLES, MOST, Growth, Sample
+from tests.integration.topics import Topics
+from tests.recovery.comparison import Comparison, Published, by_partition
+from tests.recovery.content import Content
+from tests.recovery.figures import address, series_at, usage
+from tests.recovery.journey import Journey
+from tests.recovery.starting import Fresh, Start
+from tests.recovery.subscriber import problems
+
+SESSION_SECONDS = 6
+MEMBER = f'"session.timeout.ms" = {SESSION_SECONDS * 1000}, "heartbeat.interval.ms" = 500'
+SETTINGS = ("kafka.transaction_timeout=10", "kafka.call_timeout=10")
+PARTITIONS = 2
+WEIGHTS = {
+    "SIGKILL": 30,
+    "SIGTERM": 20,
+    "SIGSTOP, SIGCONT": 20,
+    "SIGSTOP past the session, SIGCONT": 10,
+    "the broker restarts": 5,
+    "the broker is killed": 5,
+}
+"""How often each happens, relative to the others."""
+BROKERS = ("the broker restarts", "the broker is killed")
+
+
+class Soak:
+    """The members, and what was seen of them."""
+
+    def __init__(self, journey: Journey, broker: Broker, chance: random.Random) -> None:
+        self._journey = journey
+        self._broker = broker
+        self._chance = chance
+        self._steady = journey.start()
+        self._pages = address(self._steady)
+        self._other = journey.start()
+        self.done: Counter[str] = Counter()
+        self.steady = Growth()
+        self.lives: list[float] = []
+        """Megabytes that each ended life had in the end."""
+
+    def suffer(self) -> None:
+        """One fault, whichever comes."""
+        faults = dict(WEIGHTS)
+        if isinstance(self._broker, ExternalBroker):  # it is not ours to stop
+            faults = {name: weight for name, weight in faults.items() if name not in BROKERS}
+        (fault,) = self._chance.choices(list(faults), list(faults.values()))
+        self.done[fault] += 1
+        match fault:
+            case "SIGKILL":
+                self._remember()
+                self._other.kill()
+                self._other = self._journey.start()
+            case "SIGTERM":
+                self._remember()
+                self._stop_other()
+                self._other = self._journey.start()
+            case "the broker restarts":
+                self._broker.stop()
+                self._broker.start()
+            case "the broker is killed":
+                self._broker.kill()
+                self._broker.start()
+            case _:
+                long = "past" in fault
+                self._other.signal(signal.SIGSTOP)
+                time.sleep(SESSION_SECONDS + 2 if long else self._chance.uniform(0.1, 2))
+                self._other.signal(signal.SIGCONT)
+
+    def look(self) -> None:
+        """At both: they have to be alive, and the one that is left alone is looked at closely."""
+        names = series_at(self._pages)
+        held = sum(name.startswith("stream_fs_chunk_fill") for name in names)
+        self.steady.add(Sample(held, usage(self._steady.pid), len(names)))
+        if self._steady.ended:
+            raise self._steady.wrong("has ended by itself")
+        self._revive()
+
+    def finish(self, chunks: int) -> Published:
+        """Let them come to the end of what was written, and end them."""
+        for goal in range(self._journey.published(), chunks, 20):
+            self._journey.reach(self._steady, goal)
+        self._journey.reach(self._steady, chunks)
+        self._revive()
+        self._stop_other()
+        self._steady.stop()
+        return Published(self._journey.rankings.everything(), self._journey.letters.everything())
+
+    def _revive(self) -> None:
+        """As a supervisor does with a process that found no broker when it started."""
+        if self._other.ended:
+            self._other.expect(ExitCode.BROKER)
+            self._other = self._journey.start()
+
+    def _stop_other(self) -> None:
+        address(self._other)  # before it has its pages, it may know nothing of orderly ends
+        self._other.stop()
+
+    def _remember(self) -> None:
+        """What a life used in the end, if it was at work by then."""
+        if self._other.log("chunk committed"):
+            self.lives.append(usage(self._other.pid).megabytes)
+
+
+def compared(found: Published, expected: Published) -> tuple[Comparison, Comparison]:
+    """Partition by partition, all together."""
+    ours, theirs = by_partition(found), by_partition(expected)
+    nothing = Published([], [])
+    pairs = [
+        ours.get(number, nothing).against(theirs.get(number, nothing))
+        for number in sorted(ours.keys() | theirs.keys())
+    ]
+    rankings, letters = zip(*pairs, strict=True)
+    return sum(rankings[1:], rankings[0]), sum(letters[1:], letters[0])
+
+
+def soak(
+    broker: Broker, folder: Path, seconds: float, every: float, rate: int, seed: int,
+    start: Start = Fresh,
+) -> Iterator[Account]:  # fmt: skip
+    """So many seconds with a fault after every few of them, and so many records a second."""
+    topics = Topics(broker.bootstrap)
+    topic = topics.create("soak", partitions=PARTITIONS)
+    content = Content(topic, chunks=0)
+    wrong: list[str] = []
+    chance = random.Random(seed)
+
+    def journey(name: str) -> Journey:
+        return Journey(broker.bootstrap, content, folder, name, start, MEMBER, settings=SETTINGS)
+
+    try:
+        with journey("soaked") as disturbed:
+            feeding = Feeding(broker.bootstrap, topic, PARTITIONS, rate)
+            members = Soak(disturbed, broker, chance)
+            end = time.monotonic() + seconds
+            with feeding:
+                while time.monotonic() < end:
+                    pause = time.monotonic() + chance.uniform(0.5, 1.5) * every
+                    while time.monotonic() < pause:
+                        disturbed.published()
+                        time.sleep(0.1)
+                    members.look()
+                    members.suffer()
+            found = members.finish(feeding.chunks)
+            wrong += problems(message.value for message in found.rankings)
+        with journey("undisturbed") as calm:
+            life = calm.start()
+            for goal in range(20, feeding.chunks, 20):
+                calm.reach(life, goal)
+            calm.reach(life, feeding.chunks)
+            life.stop()
+            expected = Published(calm.rankings.everything(), calm.letters.everything())
+    except (AssertionError, TimeoutError, OSError) as error:
+        wrong.append(str(error))
+        yield Account("a fault every few seconds", 1, shown="not finished", problems=tuple(wrong))
+        return
+    finally:
+        topics.remove()
+    rankings, letters = compared(found, expected)
+    told = ", ".join(f"{name} × {count}" for name, count in sorted(members.done.items()))
+    yield Account(told, members.done.total(), rankings, letters, f"{seconds:g} s", tuple(wrong))
+    yield members.steady.account("the same: a member that is left alone", members.done.total())
+    yield from restarts(members.lives)
+
+
+def restarts(ends: Sequence[float]) -> Iterator[Account]:
+    """Whether later lives end with more memory than earlier ones."""
+    if len(ends) < LEAST_SAMPLES:
+        return
+    early, late = median(ends[: len(ends) // 2]), median(ends[len(ends) // 2 :])
+    shown = f"{early:.0f} MB at the end of early lives, {late:.0f} MB of late ones"
+    wrong = ("later lives have more",) if late - early > MOST["MB"] else ()
+    yield Account("the same: lives that were ended", len(ends), shown=shown, problems=wrong)
+
+
+def run(options: Namespace) -> Iterator[Account]:
+    """One long journey."""
+    with (
+        tempfile.TemporaryDirectory(prefix="stream-fs-soak-") as name,
+        running_broker() as broker,
+    ):
+        yield from soak(
+            broker,
+            Path(name),
+            options.soak_seconds,
+            options.soak_every,
+            options.soak_rate,
+            options.seed,
+        )
+
+
+def arguments(add: AddArgument) -> None:
+    add("--soak-seconds", type=float, default=3600.0, help="how long there are faults")
+    add("--soak-every", type=float, default=5.0, help="seconds between them, about")
+    add("--soak-rate", type=int, default=40, help="records a second and partition")

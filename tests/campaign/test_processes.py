@@ -1,0 +1,72 @@
+"""A process that oversleeps, comes twice, or lacks memory, disk or the right time, in short."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from stream_fs.broker import Broker
+from tests.campaign import processes
+from tests.campaign.account import Account
+from tests.campaign.processes import Fault, jump, lack_room, suffer
+from tests.recovery import zombies
+from tests.recovery.shortage import run_out_of_memory
+from tests.recovery.stage import Stage, stage
+from tests.recovery.starting import Forked
+
+CHUNKS = 24
+
+FAULTS = [
+    Fault(
+        "overslept",
+        1,
+        partial(zombies.oversleep, step="records sent"),
+        zombies.NAMELESS,
+        zombies.SETTINGS,
+    ),
+    Fault(
+        "replaced",
+        1,
+        partial(zombies.oversleep_and_be_replaced, step="updated"),
+        zombies.NAMELESS,
+        zombies.SETTINGS,
+    ),
+    Fault("two with one name", 1, zombies.twins, zombies.NAMED),
+    Fault(
+        "an allocation fails", 1, partial(run_out_of_memory, what="MEMORY", steps=("records sent",))
+    ),
+    Fault("no memory is left", 1, partial(run_out_of_memory, what="HOG", steps=("updated",))),
+    Fault("the clock jumps", 4, partial(jump, chunks=14)),
+]
+
+
+@pytest.fixture(scope="module")
+def staged(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    with stage(broker, tmp_path_factory.mktemp("processes"), CHUNKS, Forked) as made:
+        yield made
+
+
+def is_right(account: Account) -> None:
+    assert account.right, (account.compared, account.shown, *account.problems)
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name.replace(" ", "-"))
+def test_it_changes_no_byte(staged: Stage, fault: Fault) -> None:
+    is_right(suffer(staged, fault, f"short-{FAULTS.index(fault)}"))
+
+
+def test_a_replay_without_room_goes_on_when_there_is_some(tmp_path: Path) -> None:
+    accounts = list(lack_room(tmp_path, chunks=12, room=49_152))
+    assert accounts
+    for account in accounts:
+        is_right(account)
+
+
+def test_every_step_of_a_commit_is_overslept() -> None:
+    names = [fault.name for fault in processes.faults()]
+    assert len(names) == len(set(names))
+    for step in ("updated", "begun", "records sent", "committed", "advised"):
+        assert sum(f"when {step}" in name for name in names) == 3

@@ -1,0 +1,1 @@
+"""Bytes that mean harm, for everything that reads bytes."""

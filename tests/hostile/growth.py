@@ -1,0 +1,92 @@
+"""Whether what a decoder does grows with its input, and no faster: inputs of n and of 4n bytes.
+
+By CPU time, so only the campaign looks at it, and only at what takes long enough to tell.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from stream_fs.errors import StreamFsError
+from tests.hostile.every import every_target
+from tests.hostile.target import Target
+
+SIZES: Final = (50_000, 200_000)
+ROUNDS: Final = 5
+LEAST_SECONDS: Final = 0.01
+"""For the larger one; below that, nothing can be said, and nothing need be."""
+MOST: Final = 10.0
+"""Times as long for four times the bytes: linear is 4, quadratic 16."""
+
+Family = Callable[[int], bytes]
+
+
+class Growth(NamedTuple):
+    """How a decoder took inputs of one kind."""
+
+    target: str
+    family: str
+    small: float
+    large: float
+
+    @property
+    def faults(self) -> list[str]:
+        if self.large < LEAST_SECONDS or self.large <= MOST * self.small:
+            return []
+        times = f"{self.small:.3f} s, {self.large:.3f} s"
+        return [f"{self.target}, {self.family} of {SIZES} bytes: {times}"]
+
+
+def _filled(piece: bytes, before: bytes = b"", after: bytes = b"") -> Family:
+    return lambda size: before + piece * (size // len(piece)) + after
+
+
+def _repeated(seed: bytes) -> Family:
+    return lambda size: (seed * (size // len(seed) + 1))[:size]
+
+
+FAMILIES: Final[Mapping[str, Family]] = {
+    "zeros": _filled(b"\x00"),
+    "lists in lists": _filled(b"\x91"),
+    "long lists in lists": _filled(b"\xdd\x00\x10\x00\x00"),
+    "empty maps in a list": lambda size: b"\xdd" + size.to_bytes(4, "big") + b"\x80" * size,
+    "views of a record": _filled(b"\xa1a\xc0", b"\x82\xa1v\x01\xa5views\xdf\x00\x00\x40\x00"),
+    "brackets": _filled(b"["),
+    "digits": _filled(b"1"),
+    "digits of a value": _filled(b"1", b'{"v":', b"}"),
+    "a long text": _filled(b"a", b'{"v":1,"id":"', b'"}'),
+    "escapes": _filled(b"\\u0000", b'{"v":1,"id":"', b'"}'),
+    "the same key": _filled(b'"v":1,', b"{", b'"w":1}'),
+    "a list of lists": _filled(b"[],", b"[", b"1]"),
+    "empty lines": _filled(b"\n"),
+    "keys of a table": lambda size: b"".join(b"k%d = 1\n" % n for n in range(size // 10)),
+    "tables": lambda size: b"".join(b"[t%d]\n" % n for n in range(size // 8)),
+    "names in a list": _filled(b'"name", ', b"[[views]]\nnames = [", b"]\n"),
+}
+
+
+def growths(folder: Path) -> Iterator[Growth]:
+    """Of every decoder, with every family and with its own seeds again and again."""
+    for target in every_target(folder).values():
+        families = dict(FAMILIES)
+        families |= {f"seed {n}": _repeated(seed) for n, seed in enumerate(target.seeds[:4])}
+        for name, family in families.items():
+            small, large = (_seconds(target, family(size)) for size in SIZES)
+            yield Growth(target.name, name, small, large)
+
+
+def _seconds(target: Target, data: bytes) -> float:
+    """CPU seconds at best: a busy machine makes it longer, never shorter."""
+    best = float("inf")
+    for _ in range(ROUNDS):
+        began = time.process_time()
+        with contextlib.suppress(StreamFsError):
+            target.attempt(data)
+        best = min(best, time.process_time() - began)
+        if best > 1.0:
+            break
+    return best

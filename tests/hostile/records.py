@@ -1,0 +1,171 @@
+"""Records, rankings and dead letters: what comes from topics that others write to."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgpack
+import numpy as np
+import orjson
+
+from stream_fs.cli.ranking_display import PlainLines
+from stream_fs.pipeline.ports import Outgoing
+from stream_fs.records import BadRecord, Message
+from stream_fs.replay.outputs import dead_letter_line
+from stream_fs.replay.rewriting import Rewriter
+from stream_fs.wire import (
+    Continuity,
+    DeclaredView,
+    Format,
+    Limits,
+    RankingMessage,
+    RecordDecoder,
+    Sparse,
+    as_json,
+    dead_letter,
+    decode_ranking,
+    encode_ranking,
+    encode_record,
+    ranking_format,
+    to_chunk,
+)
+from tests.hostile import structure
+from tests.hostile.target import Target
+from tests.unit.wire.test_rankings import messages
+
+VIEWS = (
+    DeclaredView("a", 3),
+    DeclaredView("b", 4, "float64", "unit"),
+    DeclaredView("c", 2, "float32", "none"),
+)
+WIDE = (DeclaredView("wide", 100_000), DeclaredView("a", 3))
+"""Where a record may be large, a hostile one could make something much larger of itself."""
+LIMITS = Limits(record_bytes=1 << 17)
+
+
+def records(format: Format) -> list[bytes]:
+    ones, rising = [1.0, 0.5, 2.0, 0.25], np.arange(4)
+    given: list[dict[str, Any]] = [
+        {"a": ones[:3], "b": ones, "c": ones[:2]},
+        {"a": ones[:3], "b": None},
+        {"c": ones[:2], "a": ones[:3]},
+        {"b": Sparse(rising[1:3], ones[:2]), "a": Sparse([], [])},
+        {"a": [0, 1, 2.5]},
+    ]
+    dtypes = {"b": VIEWS[1].dtype}
+    packed = [encode_record(views, "id", format=format, dtypes=dtypes) for views in given]
+    lists = [encode_record(views, format=format, form="list") for views in given]
+    return [*packed, *lists]
+
+
+class Records:
+    """A record between good ones, whose verdict must not depend on its neighbours."""
+
+    def __init__(self, format: Format, views: tuple[DeclaredView, ...] = VIEWS) -> None:
+        self._format = format
+        self._decoder = RecordDecoder(views, format, LIMITS)
+        other: Format = "json" if format == "msgpack" else "msgpack"
+        self._rewriters = (
+            Rewriter(views, format, other),
+            Rewriter(views, format, format, missing=0.5),
+        )
+        self._good = encode_record({"a": [1, 2, 3]}, format=format)
+
+    def together(self, values: Sequence[bytes]) -> None:
+        """A batch of hostile records, one of them also alone."""
+        batch = self._decoder.decode([self._good, *values])
+        told = {bad.position: bad for bad in batch.bad}
+        assert 0 not in told
+        for position, value in enumerate(values, 1):
+            if position in told:
+                self._as_letter(value, told[position])
+            for rewriter in self._rewriters:
+                rewriter(value)
+        to_chunk([batch])
+        alone = self._decoder.decode(values[:1]).bad
+        assert [(bad.reason, bad.detail) for bad in alone] == [
+            (bad.reason, bad.detail) for position, bad in told.items() if position == 1
+        ]
+
+    def __call__(self, data: bytes) -> None:
+        """One between good ones: its verdict must not depend on its neighbours."""
+        alone = self._decoder.decode([data])
+        among = self._decoder.decode([self._good, data, self._good])
+        told = [(bad.reason, bad.detail) for bad in alone.bad]
+        assert told == [(bad.reason, bad.detail) for bad in among.bad]
+        if len(alone):
+            to_chunk([alone, among])
+        for bad in alone.bad:
+            self._as_letter(data, bad)
+        for rewriter in self._rewriters:
+            rewriter(data)
+
+    @staticmethod
+    def _as_letter(data: bytes, bad: BadRecord) -> None:
+        message = Message("in", 0, 7, 0, data[:5], data, (("own", data[:9]),))
+        letter = dead_letter(message, bad)
+        assert all((value or b"").decode().isprintable() for _, value in letter.headers[1:])
+
+
+def letter_headers(data: bytes) -> None:
+    """Headers that a producer has put there, on their way through a dead letter into a file."""
+    name = data[:8].decode("utf-8", "replace")
+    headers = ((name, data[8:]), ("stream-fs-reason", None), (name, None))
+    bad = RecordDecoder(VIEWS, "json").decode([data]).bad
+    for one in bad:
+        letter = dead_letter(Message("in", 0, 1, 0, data, data, headers), one)
+        line = dead_letter_line(Outgoing("out", letter.key, letter.value, letter.headers, None))
+        assert orjson.loads(line)["headers"]["stream-fs-reason"] == one.reason
+    ranking_format(((name, data), ("content-type", data)))
+
+
+class Rankings:
+    """A ranking as subscribers use it: followed, shown, and written again."""
+
+    def __init__(self, format: Format, good: Sequence[RankingMessage]) -> None:
+        self._format = format
+        self._good = good
+
+    def __call__(self, data: bytes) -> None:
+        ranking = decode_ranking(data, self._format)
+        continuity = Continuity()
+        for one in (*self._good, ranking, *self._good):
+            continuity.follow(one)
+        assert decode_ranking(encode_ranking(ranking, self._format), self._format) == ranking
+        orjson.loads(as_json(data, self._format))
+        headers = (("content-type", b"application/json"),)
+        shown = Message("rankings", 0, 1, 0, b"key", data, headers)
+        PlainLines(io.StringIO(), 3, partitions=True).show(shown, ranking)
+
+
+def targets() -> Iterator[Target]:
+    writers = {"msgpack": structure.as_messagepack, "json": structure.as_json}
+    formats: tuple[Format, Format] = ("msgpack", "json")
+    for format in formats:
+        seeds = records(format)
+        parse = msgpack.unpackb if format == "msgpack" else orjson.loads
+        documents = [parse(seed) for seed in seeds]
+        for name, views in (("records", VIEWS), ("records of wide views", WIDE)):
+            reader = Records(format, views)
+            yield Target(
+                name=f"{name} in {format}",
+                attempt=reader,
+                together=reader.together,
+                seeds=seeds,
+                documents=documents,
+                write=writers[format],
+                weight=10,
+            )
+        good = messages(3)
+        rankings = [encode_ranking(message, format) for message in good]
+        yield Target(
+            name=f"rankings in {format}",
+            attempt=Rankings(format, good),
+            seeds=rankings,
+            documents=[parse(ranking) for ranking in rankings],
+            weight=16,
+            write=writers[format],
+        )
+    yield Target(name="headers", attempt=letter_headers, seeds=[b"own-name", b"application/json"])

@@ -1,0 +1,90 @@
+"""A question for offsets comes to an end, whatever the client does."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import Future
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient
+
+from stream_fs.errors import RetriableError
+from stream_fs.kafka import offsets
+from stream_fs.kafka.errors import Trouble
+from stream_fs.kafka.offsets import Offsets
+from stream_fs.pipeline.ports import Partition
+
+PLACE = Partition("state", 1)
+
+
+class Client:
+    """Waits for a broker that is gone, until it has been told so often who leads instead."""
+
+    def __init__(self, looks: int, error: int | None = None) -> None:
+        self._needed = looks
+        self._error = error
+        self.looks = 0
+
+    def list_topics(self, topic: str, timeout: float) -> Any:
+        assert timeout > 0
+        self.looks += 1
+        found = SimpleNamespace(error=None, partitions={0: None, 1: None})
+        return SimpleNamespace(topics={topic: found})
+
+    def list_offsets(self, asked: dict[Any, Any], **_: Any) -> dict[Any, Future[Any]]:
+        answers: dict[Any, Future[Any]] = {place: Future() for place in asked}
+        for answer in answers.values():
+            if self.looks >= self._needed:
+                if self._error is None:
+                    answer.set_result(SimpleNamespace(offset=7))
+                else:
+                    answer.set_exception(KafkaException(KafkaError(self._error)))
+        return answers
+
+    def poll(self, _: float) -> int:
+        return 0
+
+
+def asking(client: Client, patience: float) -> Offsets:
+    return Offsets(cast(AdminClient, client), Trouble(), patience)
+
+
+@pytest.fixture(autouse=True)
+def _short_attempts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(offsets, "_ATTEMPT_SECONDS", 0.01)
+
+
+def test_leaders_are_asked_for_again_where_nobody_answers() -> None:
+    client = Client(looks=3)
+    assert asking(client, 60.0).ends([PLACE]) == {PLACE: 7}
+    assert client.looks == 3
+
+
+def test_a_client_that_ignores_its_limit_is_not_waited_for() -> None:
+    client = Client(looks=1_000_000)
+    with pytest.raises(RetriableError, match=r"offsets of state/1: .*TIMED_OUT"):
+        asking(client, 0.02).first(PLACE)
+    assert client.looks >= 1
+
+
+def test_another_error_is_told_at_once() -> None:
+    client = Client(looks=1, error=KafkaError.NOT_LEADER_FOR_PARTITION)
+    with pytest.raises(RetriableError, match="NOT_LEADER"):
+        asking(client, 3600.0).decided_end(PLACE)
+    assert client.looks == 1
+
+
+def test_a_partition_that_is_not_there_yet() -> None:
+    client = Client(looks=1)
+    with pytest.raises(RetriableError, match=r"state has 2 partitions.*stream-fs topics create"):
+        asking(client, 3600.0).ends([PLACE, Partition("state", 2)])
+
+
+def test_those_in_a_hurry_wait_less() -> None:
+    began = time.monotonic()
+    with pytest.raises(RetriableError):
+        asking(Client(looks=1_000_000), 3600.0).within(0.02).first(PLACE)
+    assert time.monotonic() - began < 3600.0

@@ -1,0 +1,90 @@
+"""A member polls however long its work takes: one that does not is expelled from the group."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+import pytest
+
+from stream_fs.pipeline import events
+from stream_fs.pipeline.memory import MemoryInput
+from stream_fs.pipeline.ports import Partition
+from stream_fs.records import Message
+from tests.unit.pipeline.lives import Life, broker, fill, published, records, settings, undisturbed
+
+CHUNK_SECONDS = 0.4
+PARTITIONS = 8
+MOST_SECONDS = 2.0
+"""Without a poll; one chunk more may be under way."""
+
+
+class Slow(Life):
+    """Its chunks take their time; remembers when it has polled."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.polls: list[float] = []
+
+    def _step(self, step: str) -> None:
+        if step == "updated":
+            self.now += CHUNK_SECONDS
+
+    def observe_polls(self, patch: pytest.MonkeyPatch) -> None:
+        poll = MemoryInput.poll
+
+        def observed(
+            source: MemoryInput, timeout: float, most: int | None = None
+        ) -> Mapping[Partition, Sequence[Message]]:
+            self.polls.append(self.now)
+            return poll(source, timeout, most)
+
+        patch.setattr(MemoryInput, "poll", observed)
+
+
+def longest_silence(life: Slow) -> float:
+    return max(later - earlier for earlier, later in pairwise([*life.polls, life.now]))
+
+
+def test_with_many_chunks_of_one_poll(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = list(records(450))
+    made = broker()
+    fill(made, values)
+    life = Slow(made, settings())
+    life.observe_polls(monkeypatch)
+    life.until(lambda: len(life.of(events.ChunkCommitted)) == 29)
+    assert longest_silence(life) < MOST_SECONDS
+    with undisturbed(values) as expected:
+        assert published(made) == published(expected)
+
+
+def test_with_chunks_of_many_partitions(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = broker(PARTITIONS)
+    for number in range(PARTITIONS):
+        fill(made, list(records(40, seed=number)), number)
+    life = Slow(made, settings())
+    life.observe_polls(monkeypatch)
+    life.until(lambda: len(life.of(events.ChunkCommitted)) == PARTITIONS)
+    assert longest_silence(life) < MOST_SECONDS
+
+
+def test_what_is_read_ahead_does_not_grow_with_the_lag(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = broker()
+    fill(made, list(records(3000)))
+    life = Slow(made, settings())
+    life.observe_polls(monkeypatch)
+    life.until(lambda: len(life.of(events.ChunkCommitted)) == 60)
+    waiting = max(event.waiting for event in life.of(events.RecordsRead))
+    assert waiting < 500 + 15 + CHUNK_SECONDS * 500 / 15
+
+
+def test_a_partition_that_goes_meanwhile_is_given_up() -> None:
+    made = broker(2)
+    for number in range(2):
+        fill(made, list(records(450, seed=number)), number)
+    life = Slow(made, settings())
+    life.until(lambda: len(life.of(events.ChunkCommitted)) >= 4)
+    other = Slow(made, settings())
+    life.until(lambda: bool(life.of(events.PartitionGone)), turns=10)
+    other.until(lambda: len(other.of(events.ChunkCommitted)) >= 2)
+    assert not life.of(events.Fenced)
