@@ -9,9 +9,9 @@ from typing import Final, cast
 from confluent_kafka import OFFSET_END, Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka import Message as Received
 
-from stream_fs.errors import FatalError, OffsetGone
+from stream_fs.errors import FatalError, OffsetGone, TransportError
 from stream_fs.kafka.clients import LOGGER, input_consumer
-from stream_fs.kafka.delivery import delivered
+from stream_fs.kafka.delivery import Delivery, delivered
 from stream_fs.kafka.errors import Trouble, classified, translated
 from stream_fs.kafka.offsets import Offsets
 from stream_fs.kafka.settings import ClientSettings, Rebalance
@@ -72,12 +72,12 @@ class KafkaInput:
         self._topic = topics[0]
         self._resumed: dict[tuple[str, int], int] = {}  # the next offset that is wanted
         self._waiting: dict[Partition, int] = {}  # to be resumed as soon as the client can
-        # Resumed, but nothing received yet: the offset, and what came first in its place.
-        self._placed: dict[Partition, tuple[int, int | None]] = {}
+        self._placed: dict[Partition, int] = {}  # resumed, but nothing received yet
+        self._doubtful: set[Partition] = set()  # the client may go back to their end, see `_ends`
+        self._gaps: dict[Partition, tuple[int, int]] = {}  # where records seemed to be missing
         self._remind_at = 0.0
         self._delivered: dict[Partition, float] = {}
         self._asked: dict[Partition, tuple[int, int]] = {}
-        self._rebalanced = False
         self._kept: list[Received] = []
         self._batch = _FIRST_BATCH
         self._raised: Exception | None = None
@@ -118,30 +118,42 @@ class KafkaInput:
             self._find_connection(_ANSWER_SECONDS)
         if now > self._remind_at:
             self._remind_at = now + _SILENCE_SECONDS
-            for partition, (offset, _) in tuple(self._placed.items()):
+            for partition, offset in tuple(self._placed.items()):
                 self._place(partition, offset)
             if not received:
                 self._wake(now)
-        if self._rebalanced:
-            self._rebalanced = False
-            self._doubt()
+        checked = {
+            partition: self._resumed[partition]
+            for partition in self._doubtful | self._placed.keys()
+            if partition in self._resumed
+        }
         batches = delivered(received, self._resumed, self._failed)
-        for partition in [partition for partition in batches if partition in self._placed]:
-            if not self._begins_right(partition, batches[partition][0].offset):
-                del batches[partition]
+        for partition, offset in checked.items():
+            if partition in batches:
+                self._check(partition, offset, batches)
         self._delivered.update(dict.fromkeys(batches, now))
         return batches
 
-    def _doubt(self) -> None:
-        """Ask once more for what comes next in the partitions that stay in a rebalance.
+    def _check(self, partition: Partition, offset: int, batches: dict[Partition, Delivery]) -> None:
+        """Cut off the batch of a partition where records are missing, and ask for them once more.
 
-        The client was seen to forget what it had fetched of them: it would go on behind it when
-        there is more, and nobody would know what was skipped.
+        A seek that the client forgets would skip records, see `_ends`. So where the first message
+        after `resume` is not the one that was asked for, only the same answer to the same question
+        is believed: those in between are then really gone. In a doubtful partition any message.
         """
-        for place, offset in tuple(self._resumed.items()):
-            partition = Partition(*place)
-            if partition not in self._placed:
+        batch = batches[partition]
+        places = batch.offsets() if partition in self._doubtful else batch.offsets()[:1]
+        for index, found in enumerate(places):
+            if found != offset and self._gaps.get(partition) != (offset, found):
+                self._gaps[partition] = (offset, found)
                 self.resume(partition, offset)
+                if index:
+                    batches[partition] = batch.first(index)
+                else:
+                    del batches[partition]
+                return
+            offset = found + 1
+        self._placed.pop(partition, None)
 
     def _wake(self, now: float) -> None:
         """Ask once more for records that are there, but do not come."""
@@ -170,24 +182,9 @@ class KafkaInput:
 
     def resume(self, partition: Partition, offset: int) -> None:
         """Deliver this partition, from this offset on."""
-        self._placed[partition] = (offset, None)
+        self._placed[partition] = offset
         self._remind_at = time.monotonic() + _SILENCE_SECONDS
         self._place(partition, offset)
-
-    def _begins_right(self, partition: Partition, first: int) -> bool:
-        """Whether the first message since `resume` may be the first.
-
-        A seek that the client forgets (it may be about to find the end of the partition) would
-        skip records. So where the first message is not the one that was asked for, it is asked for
-        once more, and only the same answer is believed: those in between are then really gone.
-        """
-        offset, before = self._placed[partition]
-        if first in (offset, before):
-            del self._placed[partition]
-            return True
-        self._placed[partition] = (offset, first)
-        self._place(partition, offset)
-        return False
 
     def _place(self, partition: Partition, offset: int) -> None:
         """Let the client fetch from this offset, now or as soon as it can."""
@@ -299,10 +296,8 @@ class KafkaInput:
         self.trouble.clear()
 
     def _on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        self._rebalanced = True
-        # At its end a partition is always readable. A fetch may go out before the pause, and if it
-        # fails (at 0, when retention has deleted that), the client refuses to seek ever after.
-        places = [TopicPartition(p.topic, p.partition, OFFSET_END) for p in partitions]
+        ends = self._ends([Partition(p.topic, p.partition) for p in partitions])
+        places = [TopicPartition(*partition, end) for partition, end in ends.items()]
         if self._incremental:
             consumer.incremental_assign(places)
         else:
@@ -310,13 +305,33 @@ class KafkaInput:
         consumer.pause(places)
         self._tell(self._assignment.assigned, partitions)
 
+    def _ends(self, partitions: Sequence[Partition]) -> dict[Partition, int]:
+        """Where to assign partitions that are silent at first: at their ends, which are readable.
+
+        A fetch may go out before the pause, and if it fails (at 0, when retention has deleted
+        that), the client refuses to seek ever after.
+
+        The ends are numbers. Of `OFFSET_END` the client asks the broker itself; when the answer
+        comes after a `seek`, the client asks again half a second later, believes that, and forgets
+        the seek: what has come in between is skipped. So where no broker tells us the end, and
+        `OFFSET_END` has to do, the partition is doubtful.
+        """
+        ends = dict.fromkeys(partitions, OFFSET_END)
+        for topic in {partition.topic for partition in partitions}:
+            those = [partition for partition in partitions if partition.topic == topic]
+            try:
+                ends.update(self._offsets.within(_ANSWER_SECONDS).ends(those))
+                self._doubtful.difference_update(those)
+            except TransportError as reason:
+                LOGGER.warning("every gap in %s will be looked at twice: %s", topic, reason)
+                self._doubtful.update(those)
+        return ends
+
     def _on_revoke(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        self._rebalanced = True
         self._tell(self._assignment.revoked, partitions)
         self._give_up(consumer, partitions)
 
     def _on_lost(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        self._rebalanced = True
         self._tell(self._assignment.lost, partitions)
         self._give_up(consumer, partitions)
 
@@ -325,8 +340,10 @@ class KafkaInput:
             self._resumed.pop((gone.topic, gone.partition), None)
             self._waiting.pop(Partition(gone.topic, gone.partition), None)
             self._placed.pop(Partition(gone.topic, gone.partition), None)
+            self._gaps.pop(Partition(gone.topic, gone.partition), None)
             self._delivered.pop(Partition(gone.topic, gone.partition), None)
             self._asked.pop(Partition(gone.topic, gone.partition), None)
+            self._doubtful.discard(Partition(gone.topic, gone.partition))
         if self._incremental:
             consumer.incremental_unassign(partitions)
         else:

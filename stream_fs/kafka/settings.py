@@ -177,6 +177,8 @@ class ClientSettings:
             **_SHARED,
             **_PRODUCING,
             "linger.ms": 5,  # here more is coming
+            # Default 10: so long all records without a key go to the same partition.
+            "sticky.partitioning.linger.ms": 0,
             **self._without(_CONSUMER_ONLY),
             "bootstrap.servers": self.bootstrap,
             "enable.idempotence": True,

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pytest
 from confluent_kafka import OFFSET_END, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.cimpl import NewTopic
 
-from stream_fs.errors import FatalError, OffsetGone
+from stream_fs.errors import FatalError, OffsetGone, RetriableError
 from stream_fs.kafka import Rebalance
 from stream_fs.kafka import consumer as module
 from stream_fs.kafka.clients import input_consumer
 from stream_fs.kafka.consumer import KafkaInput
+from stream_fs.kafka.offsets import Offsets
 from stream_fs.kafka.settings import Property
 from stream_fs.pipeline.ports import Partition
 from tests.contracts.waiting import Member, until
@@ -172,6 +173,53 @@ def test_a_seek_that_the_client_forgets_skips_nothing(topics: Topics, more: int)
         backend.produce(partition, b"later")
     member.receives(source, partition, 5 + more)
     assert member.offsets(partition) == list(range(5 + more))
+    source.close()
+
+
+@pytest.mark.parametrize("rebalance", Rebalance)
+def test_the_client_never_looks_for_an_end_itself(
+    topics: Topics, rebalance: Rebalance, caplog: pytest.LogCaptureFixture
+) -> None:
+    """For when it finds one after a seek, it forgets the seek, and skips records."""
+    backend = KafkaBackend(topics, rebalance)
+    partition = Partition(backend.topic(), 0)
+    backend.produce(partition, b"value")
+    caplog.set_level(logging.DEBUG)
+    settings = backend.settings(properties={"debug": "topic"})
+    member = Member()
+    source = KafkaInput(settings, [partition.topic], member)
+    member.holds(source, {partition})
+    source.resume(partition, 0)
+    member.receives(source, partition, 1)
+    source.close()
+    assert f"Start fetch for {partition.topic} [0]" in caplog.text
+    assert "logical offset" not in caplog.text
+
+
+def test_where_the_end_is_not_told_no_gap_is_believed_at_once(
+    topics: Topics, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def silent(_: Offsets, __: Sequence[Partition]) -> Mapping[Partition, int]:
+        raise RetriableError("no answer")
+
+    monkeypatch.setattr(Offsets, "ends", silent)
+    backend = KafkaBackend(topics)
+    partition = Partition(backend.topic(), 0)
+    for _ in range(5):
+        backend.produce(partition, b"value")
+    member = Member()
+    source = backend.transport().input([partition.topic], member)
+    member.holds(source, {partition})
+    assert f"every gap in {partition.topic} will be looked at twice: no answer" in caplog.text
+    source.resume(partition, 0)
+    member.receives(source, partition, 5)
+    # It has begun well; now the client goes to the end, and what has come in between is skipped.
+    for _ in range(3):
+        backend.produce(partition, b"value")
+    source._consumer.seek(TopicPartition(partition.topic, partition.number, 8))
+    backend.produce(partition, b"value")
+    member.receives(source, partition, 9)
+    assert member.offsets(partition) == list(range(9))
     source.close()
 
 
