@@ -69,12 +69,13 @@ class KafkaOutbox:
         with self._acting(doing):
             for place, record in enumerate(records):
                 self._produce(record, deliveries, place)
-            left = self._owned().flush(self._settings.patience)
+            self._owned().flush(self._settings.patience)
         if deliveries.error is not None:
             # It voids the transaction, although it does not say so itself.
             with self._acting(doing, otherwise=AbortableError):
                 raise KafkaException(self._verdict() or deliveries.error)
-        if left:
+        # What `flush` returns counts also what else the client wants to tell.
+        if left := deliveries.offsets.count(None):
             raise AbortableError(
                 f"{doing} as {self._id}: {left} are not acknowledged after "
                 f"{self._settings.patience:g} s; {self.trouble.reason or 'the broker is slow'}"

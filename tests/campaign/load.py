@@ -17,7 +17,7 @@ from confluent_kafka import Producer
 from stream_fs.broker import Broker, running_broker
 from tests.campaign.account import Account, AddArgument
 from tests.campaign.loads import Load, burst, hot, wide
-from tests.integration.topics import Topics
+from tests.integration.topics import Topics, flush
 from tests.recovery import zombies
 from tests.recovery.comparison import Published
 from tests.recovery.content import CHUNK, Content
@@ -87,8 +87,7 @@ def pour(bootstrap: str, topic: str, load: Load) -> None:
                 break
             except BufferError:
                 producer.poll(0.1)
-    left = producer.flush(60)
-    assert not left, f"{left} records were not written"
+    flush(producer)
 
 
 def followed(journey: Journey, life: Life) -> tuple[Published, list[str], float]:

@@ -29,7 +29,7 @@ from stream_fs.broker.external import ExternalBroker
 from stream_fs.broker.properties import CONTROLLER, Node, render, server_properties
 from stream_fs.broker.toolchain import Toolchain
 from tests.integration.processes import mentioning, wait_until
-from tests.integration.topics import PATIENCE_SECONDS, Topics
+from tests.integration.topics import PATIENCE_SECONDS, Topics, flush
 
 ROOT = Path(__file__).parents[2]
 NO_DOCKER = "unix:///nonexistent/docker.sock"
@@ -49,7 +49,7 @@ def produce(bootstrap: str, topic: str, values: list[bytes]) -> None:
     producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 0})
     for value in values:
         producer.produce(topic, value)
-    assert producer.flush(PATIENCE_SECONDS) == 0
+    flush(producer)
 
 
 def test_what_is_produced_is_consumed(broker: Broker, topics: Topics) -> None:
@@ -58,7 +58,7 @@ def test_what_is_produced_is_consumed(broker: Broker, topics: Topics) -> None:
     producer = Producer({"bootstrap.servers": broker.bootstrap})
     for value in values:
         producer.produce(topic, value, partition=1)
-    assert producer.flush(PATIENCE_SECONDS) == 0
+    flush(producer)
     assert topics.read(topic, 100, partition=1) == values
 
 

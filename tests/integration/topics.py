@@ -6,12 +6,23 @@ import time
 import uuid
 from collections.abc import Mapping
 
-from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewPartitions, NewTopic
 
 PATIENCE_SECONDS = 60.0
 """When to give up; far more than anything takes, also on a busy machine."""
+
+
+def flush(producer: Producer, seconds: float = PATIENCE_SECONDS) -> None:
+    """Wait until everything is written.
+
+    `Producer.flush` returns also when something else is left that the client wants to tell.
+    """
+    deadline = time.monotonic() + seconds
+    while left := producer.flush(max(0.0, deadline - time.monotonic())):
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"{left} records were not written")
 
 
 class Topics:

@@ -15,6 +15,7 @@ import numpy as np
 from confluent_kafka import Producer
 
 from stream_fs.wire.encoding import encode_record
+from tests.integration.topics import flush
 
 DIMENSIONS = {"a": 12, "b": 8}
 CLUSTERS = 2
@@ -100,8 +101,7 @@ class Source:
             if self._chance.random() < self._share:
                 self._write_bad(int(self._chance.integers(1, 5)))
             self._producer.poll(0)
-        left = self._producer.flush(patience)
-        assert not left, f"{left} records were not written"
+        flush(self._producer, patience)
 
     def _write_bad(self, count: int) -> None:
         topic, partition = self._place

@@ -11,7 +11,7 @@ from stream_fs.kafka import ClientSettings, KafkaTransport, Rebalance
 from stream_fs.kafka.settings import Property
 from stream_fs.pipeline.ports import Partition
 from tests.contracts.backend import Published
-from tests.integration.topics import PATIENCE_SECONDS, Topics
+from tests.integration.topics import PATIENCE_SECONDS, Topics, flush
 
 _BRISK = {"heartbeat.interval.ms": 500, "session.timeout.ms": 6000}
 """So that the members of a group learn of each other sooner."""
@@ -76,7 +76,7 @@ class KafkaBackend:
             on_delivery=on_delivery,
             headers=list(headers),
         )
-        assert self._producer.flush(PATIENCE_SECONDS) == 0
+        flush(self._producer)
         return cast(int, delivered[0])
 
     def delete_below(self, partition: Partition, offset: int) -> None:

@@ -31,7 +31,7 @@ from tests.integration.secured.guarded import (
 )
 from tests.integration.service.services import ROOT
 from tests.integration.service.stream import chunks
-from tests.integration.topics import PATIENCE_SECONDS
+from tests.integration.topics import PATIENCE_SECONDS, flush
 
 CONFIGURATION = """
 stream = { name = "secured", topics = ["secured"] }
@@ -120,7 +120,7 @@ def feed(guarded: Guarded, records: list[bytes]) -> None:
     producer = Producer({"bootstrap.servers": guarded.broker.bootstrap})
     for record in records:
         producer.produce("secured", record, partition=0)
-    assert producer.flush(PATIENCE_SECONDS) == 0
+    flush(producer)
 
 
 def one_life(operator: Operator, rankings: int) -> None:

@@ -114,9 +114,12 @@ class Member:
     def _observe(self, event: events.Event) -> None:
         self.events.append(event)
         self._metrics(event)
+        reached = self.stream.reached
         if isinstance(event, events.ChunkCommitted):
-            reached = self.stream.reached
             reached[event.partition] = max(reached[event.partition], event.ranking.chunk)
+        elif isinstance(event, events.Restored):  # somebody else may have committed the last ones
+            last = event.chunk + event.behind
+            reached[event.partition] = max(reached[event.partition], last)
 
     def _step(self, step: str) -> None:
         for index, (wanted, times, action) in enumerate(self._planned):

@@ -18,7 +18,7 @@ from stream_fs.checkpoint import (
     read_manifest,
 )
 from tests.integration.service.stream import Stream
-from tests.integration.topics import PATIENCE_SECONDS
+from tests.integration.topics import flush
 
 Record = tuple[bytes, bytes | None]
 """Key and value."""
@@ -76,5 +76,5 @@ def _append(stream: Stream, records: Iterable[Record]) -> list[int]:
 
     for key, value in records:
         producer.produce(topic, value, key, stream.only.number, on_delivery=delivered)
-    assert producer.flush(PATIENCE_SECONDS) == 0
+    flush(producer)
     return offsets

@@ -22,7 +22,7 @@ from stream_fs.wire.encoding import encode_record
 from tests.contracts.backend import Published
 from tests.integration.kafka.backend import KafkaBackend
 from tests.integration.processes import wait_until
-from tests.integration.topics import PATIENCE_SECONDS, Topics
+from tests.integration.topics import PATIENCE_SECONDS, Topics, flush
 
 Changes = Mapping[str, Any]
 """Over a configuration, by `section.key` or by `section`."""
@@ -199,7 +199,7 @@ class Stream:
                 timestamp=message.timestamp,
                 headers=list(message.headers),
             )
-        assert self._producer.flush(PATIENCE_SECONDS) == 0
+        flush(self._producer)
 
     def feed_all(self, count: int, seed: int = 0) -> None:
         """So many chunks more for every partition; the first chunk is larger."""

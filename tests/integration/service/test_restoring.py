@@ -15,7 +15,7 @@ from stream_fs.pipeline.ports import Partition
 from tests.integration.service.conftest import MakeMember
 from tests.integration.service.stream import CHUNK, Stream, chunks
 from tests.integration.service.undisturbed import assert_undisturbed
-from tests.integration.topics import PATIENCE_SECONDS
+from tests.integration.topics import PATIENCE_SECONDS, flush
 
 
 @pytest.mark.parametrize("end", [Producer.commit_transaction, Producer.abort_transaction])
@@ -35,7 +35,7 @@ def test_a_commit_behind_a_foreign_open_transaction_is_not_overlooked(
     foreign.begin_transaction()
     state = stream.configuration().state_topics()[stream.only.topic]
     foreign.produce(state, b"foreign", b"foreign", 0)
-    assert foreign.flush(PATIENCE_SECONDS) == 0
+    flush(foreign)
     stream.feed(chunks(3)[-CHUNK:])
     first.completes(3)
     first.die()
