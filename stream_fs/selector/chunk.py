@@ -101,6 +101,14 @@ def concatenate(chunks: Sequence[Chunk]) -> Chunk:
     return Chunk(sum(chunk.size for chunk in chunks), views)
 
 
+def detached(chunk: Chunk) -> Chunk:
+    """The chunk with rows of its own: whoever handed them in may use the memory again."""
+    views = {
+        name: ViewRows(part.rows.copy(), part.present.copy()) for name, part in chunk.views.items()
+    }
+    return Chunk(chunk.size, views)
+
+
 def _refuse_unknown(declared: Sequence[View], given: Mapping[str, Any]) -> None:
     names = [view.name for view in declared]
     for name in given:

@@ -89,7 +89,9 @@ def _moved(view: ViewState, to: Range, slope: Floats, shift: Floats) -> ViewStat
     moments, sketch = view.moments, view.sketch
     if moments is not None:
         q = slope**2 * moments.q + 2 * slope * shift * view.sum + shift**2 * view.n
-        grown = np.sqrt(q.sum() / moments.q.sum()) if q.sum() > 0 else 1.0
+        # Rows of nothing but zeros had no length; away from zero they get that of all others.
+        length = moments.q.sum() or view.n
+        grown = np.sqrt(q.sum() / length) if q.sum() > 0 else 1.0
         slope, shift, q = slope / grown, shift / grown, q / grown**2
         Z = slope[:, None] * moments.Z + np.outer(shift, moments.C)
         moments = replace(moments, Z=Z, q=q)

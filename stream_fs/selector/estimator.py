@@ -12,7 +12,7 @@ import numpy as np
 from stream_fs.errors import InvalidChunk, NotFitted
 from stream_fs.selector import model
 from stream_fs.selector.arrays import Floats, Indices, Mask
-from stream_fs.selector.chunk import Chunk, concatenate, read_chunk
+from stream_fs.selector.chunk import Chunk, concatenate, detached, read_chunk
 from stream_fs.selector.files import read_file, write_file
 from stream_fs.selector.params import Params, Preset, View, params
 from stream_fs.selector.ranking import Ranking
@@ -83,14 +83,14 @@ class MultiViewSelector:
         """
         declared = _named(self.params.views, views)
         chunk = read_chunk(declared, views, present)
-        state, waiting = self._state, (*self._waiting, chunk)
+        state = self._state
         if declared != self.params.views:
             state = replace(state, params=replace(state.params, views=declared))
-        size = sum(part.size for part in waiting)
+        size = sum(part.size for part in self._waiting) + chunk.size
         if state.chunk == 0 and size < state.params.first_chunk_rows:
-            self._state, self._waiting = state, waiting
+            self._state, self._waiting = state, (*self._waiting, detached(chunk))
             return self
-        self._state, self._report = update(state, concatenate(waiting))
+        self._state, self._report = update(state, concatenate((*self._waiting, chunk)))
         self._waiting = ()
         return self
 
@@ -120,7 +120,11 @@ class MultiViewSelector:
     def transform(
         self, views: Mapping[str, Any], top: float | int | Mapping[str, int]
     ) -> dict[str, Any]:
-        """The chosen columns of each view that is given; missing rows stay NaN."""
+        """The chosen columns of each view that is given; missing rows stay NaN.
+
+        Columns that have names must have those that the selector knows, in the same order.
+        """
+        _named(self.params.views, views)
         chosen = self.get_support(top)
         result: dict[str, Any] = {}
         for name, rows in views.items():

@@ -74,16 +74,23 @@ def term_weights(
     params: Params,
     precision: np.dtype[Any],
 ) -> list[float]:
-    """Weight of each view's first term: α^λ, or (views·α)^λ·j/s so that energies compare."""
-    weights = []
-    for problem, share in zip(problems, alpha, strict=True):
-        weight = 1.0
-        if params.view_weights == "learned":
-            weight = (share * len(problems) if params.energy_scaling else share) ** params.lam
-        if params.energy_scaling and problem.total_energy > LEAST_ENERGY:
-            weight *= j / problem.total_energy
-        weights.append(min(max(weight, LEAST_TERM), MOST_TERM[precision]))
-    return weights
+    """Weight of each view's first term, within what the precision can take."""
+    views = len(problems)
+    weights = [
+        term_weight(problem.total_energy, share, views, j, params)
+        for problem, share in zip(problems, alpha, strict=True)
+    ]
+    return [min(weight, MOST_TERM[precision]) for weight in weights]
+
+
+def term_weight(energy: float, share: float, views: int, j: float, params: Params) -> float:
+    """α^λ, or (views·α)^λ·j/s so that energies compare; of a view with energy s and share α."""
+    weight = 1.0
+    if params.view_weights == "learned":
+        weight = (share * views if params.energy_scaling else share) ** params.lam
+    if params.energy_scaling and energy > LEAST_ENERGY:
+        weight *= j / energy
+    return max(weight, LEAST_TERM)
 
 
 def relative_losses(problems: Sequence[Problem], losses: Losses) -> list[float]:

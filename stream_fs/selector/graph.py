@@ -36,7 +36,8 @@ def neighbour_graph(gram: Working, at: Indices, size: int, neighbours: int) -> G
         return Graph(scipy.sparse.csr_array((size, size)), np.zeros(size))
     squares = np.diagonal(gram).astype(np.float64)
     distances = np.add.outer(squares, squares)
-    distances -= 2 * gram
+    distances -= gram
+    distances -= gram  # in place, twice: no other matrix of this size is needed
     np.maximum(distances, 0.0, out=distances)
     np.fill_diagonal(distances, np.inf)
     one, other = np.repeat(np.arange(n), k), _nearest(distances, k).ravel()
@@ -52,15 +53,38 @@ def neighbour_graph(gram: Working, at: Indices, size: int, neighbours: int) -> G
 
 
 def _nearest(distances: Floats, k: int) -> Indices:
-    """The k least of every row, (n×k), in no order."""
-    if k > FEW:
-        return np.argpartition(distances, k - 1, axis=1)[:, :k]
-    left, rows = distances.copy(), np.arange(len(distances))
-    nearest = np.empty((len(distances), k), np.intp)
-    for rank in range(k):
-        nearest[:, rank] = left.argmin(axis=1)
-        left[rows, nearest[:, rank]] = np.inf
+    """The k least of every row, (n×k), in no order; the diagonal is infinite.
+
+    Among equals those that follow the row, the first row following the last one: to take the first
+    of all would make hubs of them where many rows are alike.
+    """
+    n, rows = len(distances), np.arange(len(distances))
+    nearest, next_one = _some_nearest(distances, k)
+    farthest = distances[rows, nearest[:, -1]]
+    tied = np.flatnonzero(distances[rows, next_one] == farthest)
+    if tied.size:
+        behind = (rows - tied[:, None]) % n
+        own, limit = distances[tied], farthest[tied, None]
+        behind[own < limit] = -1
+        behind[own > limit] = n
+        nearest[tied] = np.argpartition(behind, k - 1, axis=1)[:, :k]
     return nearest
+
+
+def _some_nearest(distances: Floats, k: int) -> tuple[Indices, Indices]:
+    """The k least of every row, (n×k), the largest of them last, and the next one, (n,)."""
+    if k > FEW:
+        parted = np.argpartition(distances, [k - 1, k], axis=1)
+        return parted[:, :k], parted[:, k]
+    rows = np.arange(len(distances))
+    nearest, found = np.empty((k + 1, len(rows)), np.intp), np.empty((k + 1, len(rows)))
+    for rank in range(k + 1):
+        nearest[rank] = distances.argmin(axis=1)
+        found[rank] = distances[rows, nearest[rank]]
+        distances[rows, nearest[rank]] = np.inf
+    for rank in reversed(range(k + 1)):  # as it was; the next one may be the row itself
+        distances[rows, nearest[rank]] = found[rank]
+    return nearest[:k].T, nearest[k]
 
 
 def block_diagonal(blocks: Sequence[scipy.sparse.csr_array[Any]]) -> scipy.sparse.csr_array[Any]:

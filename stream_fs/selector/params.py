@@ -13,7 +13,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from numbers import Integral, Real
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 from stream_fs.errors import InvalidParameter
 
@@ -27,6 +27,8 @@ ViewWeights = Literal["learned", "uniform"]
 Score = Literal["relevance", "row_norm"]
 Budget = Literal["sqrt", "proportional"]
 PerView = float | Mapping[str, float]
+Bounds: TypeAlias = tuple[float, float, bool]
+"""Lower bound, largest value, whether the lower bound itself is allowed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,10 +142,10 @@ class Params(_Remembered):
             if not is_whole(value) or value < least:
                 raise InvalidParameter(f"{name} must be a whole number from {least}, got {value!r}")
             object.__setattr__(self, name, int(value))
-        for name, (low, high, closed) in _REAL.items():
-            _check_real(name, getattr(self, name), low, high, closed)
-        for name in ("beta", "theta", "eta"):
-            self._check_per_view(name)
+        for name, bounds in _REAL.items():
+            object.__setattr__(self, name, _real(name, getattr(self, name), bounds))
+        for name, bounds in _PER_VIEW.items():
+            object.__setattr__(self, name, self._per_view(name, bounds))
         if not isinstance(self.energy_scaling, bool):
             raise InvalidParameter(
                 f"energy_scaling must be true or false, got {self.energy_scaling!r}"
@@ -158,19 +160,21 @@ class Params(_Remembered):
                 f"min_iterations ({self.min_iterations})"
             )
 
-    def _check_per_view(self, name: str) -> None:
+    def _per_view(self, name: str, bounds: Bounds) -> PerView:
+        """The number, or a mapping of our own, so that nobody changes it later."""
         value = getattr(self, name)
-        low, closed = (0.0, name != "beta")
         if not isinstance(value, Mapping):
-            _check_real(name, value, low, math.inf, closed)
-            return
+            return _real(name, value, bounds)
         names = {view.name for view in self.views}
         if set(value) != names:
             raise InvalidParameter(
-                f"{name} must name every view once: expected {sorted(names)}, got {sorted(value)}"
+                f"{name} must name every view once: expected {sorted(names)}, "
+                f"got {sorted(map(str, value))}"
             )
-        for view, number in value.items():
-            _check_real(f"{name}[{view!r}]", number, low, math.inf, closed)
+        return {
+            view.name: _real(f"{name}[{view.name!r}]", value[view.name], bounds)
+            for view in self.views
+        }
 
     def of_view(self, name: Literal["beta", "theta", "eta"], view: str) -> float:
         """One of β, θ, η for one view."""
@@ -199,14 +203,14 @@ class Params(_Remembered):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON or MessagePack; `from_dict` is its inverse."""
-        plain = asdict(self)
+        plain: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
         plain["views"] = [
-            {**view, "names": None if view["names"] is None else list(view["names"])}
-            for view in plain["views"]
+            {**asdict(view), "names": None if view.names is None else list(view.names)}
+            for view in self.views
         ]
-        for name in ("beta", "theta", "eta"):
-            value = getattr(self, name)
-            plain[name] = dict(value) if isinstance(value, Mapping) else value
+        for name in _PER_VIEW:
+            if isinstance(plain[name], Mapping):
+                plain[name] = dict(plain[name])
         return plain
 
     @classmethod
@@ -266,13 +270,21 @@ _WHOLE: Final[dict[str, int]] = {
     "sketch": 0,
 }
 
-_REAL: Final[dict[str, tuple[float, float, bool]]] = {
+MOST_WEIGHT: Final = 1e9
+"""Largest weight of a term: beyond, sums in single precision could overflow."""
+
+_REAL: Final[dict[str, Bounds]] = {
     "lam": (1.0, math.inf, False),
-    "xi": (0.0, math.inf, True),
+    "xi": (0.0, MOST_WEIGHT, True),
     "tolerance": (0.0, math.inf, True),
     "decay": (0.0, 1.0, False),
 }
-"""Lower bound, largest value, whether the lower bound itself is allowed."""
+
+_PER_VIEW: Final[dict[str, Bounds]] = {
+    "beta": (0.0, MOST_WEIGHT, False),
+    "theta": (0.0, MOST_WEIGHT, True),
+    "eta": (0.0, MOST_WEIGHT, True),
+}
 
 
 def params(
@@ -319,11 +331,12 @@ def _check_choice(name: str, value: object, choices: Any) -> None:
         raise InvalidParameter(f"{name} must be one of {', '.join(allowed)}, got {value!r}")
 
 
-def _check_real(name: str, value: object, low: float, high: float, closed: bool) -> None:
+def _real(name: str, value: object, bounds: Bounds) -> float:
+    low, high, closed = bounds
     if isinstance(value, Real) and not isinstance(value, bool):
         number = float(value)
         if math.isfinite(number) and low <= number <= high and (closed or number > low):
-            return
+            return number
     bound = f"{'at least' if closed else 'above'} {low:g}"
     if math.isfinite(high):
         bound += f" and at most {high:g}"

@@ -164,15 +164,15 @@ def _novelty(squares: Working, b: float) -> Floats:
 def shares(dimensions: Sequence[int], share: float, budget: Budget) -> list[int]:
     """How many features each view gets when a share of all of them is taken.
 
-    Together Σ round(share·d_v); `proportional` gives each view its own term, `sqrt` divides the sum
+    `proportional` gives each view round(share·d_v), at least one; `sqrt` divides Σ round(share·d_v)
     as n_v ∝ √d_v with 1 ≤ n_v ≤ d_v (what a full view cannot take goes to the others; remainders
-    to the largest fraction, ties to the larger view).
+    to the largest fraction, ties to the larger view). Halves are rounded up.
     """
     if not 0 < share <= 1:
         raise InvalidParameter(f"a share of features must be above 0 and at most 1, got {share!r}")
-    own = [min(max(_round(share * d), 1), d) for d in dimensions]
+    own = [_round(share * d) for d in dimensions]
     if budget == "proportional":
-        return own
+        return [max(count, 1) for count in own]
     return _water_fill(np.array(dimensions), max(sum(own), len(own)))
 
 

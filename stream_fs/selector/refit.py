@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from stream_fs.selector.arrays import Floats
-from stream_fs.selector.params import Params
+from stream_fs.selector.factorisation import term_weight
 from stream_fs.selector.state import State, ViewState
 from stream_fs.selector.updates import row_lengths, v_step
 
@@ -20,8 +20,6 @@ SETTLED = 1e-7
 """Largest change of V in one step, relative to V, at which it counts as converged."""
 MOST_STEPS = 1000
 """Steps after which V is taken as it is: near the minimum the steps become very small."""
-LEAST_WEIGHT = 1e-150
-"""Floor of the first term's weight, by which V's penalty is divided."""
 
 
 def refit(state: State) -> State:
@@ -30,7 +28,9 @@ def refit(state: State) -> State:
     for view, share in zip(state.params.views, state.alpha, strict=True):
         before = state.views[view.name]
         if before.seen and before.range is None and before.V.any():
-            weight = _first_term_weight(before, float(share), state.j, state.params)
+            weight = term_weight(
+                before.energy, float(share), len(state.views), state.j, state.params
+            )
             eta = state.params.of_view("eta", view.name)
             views[view.name] = replace(before, V=fitted(before, weight, eta))
     return replace(state, views=views)
@@ -48,13 +48,3 @@ def fitted(view: ViewState, weight: float, eta: float) -> Floats:
         if change <= SETTLED * float(V.max()):
             break
     return np.ascontiguousarray(V, np.float64)
-
-
-def _first_term_weight(view: ViewState, share: float, j: float, params: Params) -> float:
-    """α^λ, or (views·α)^λ·j/s, as in the iterations of a chunk."""
-    weight = 1.0
-    if params.view_weights == "learned":
-        weight = (share * len(params.views) if params.energy_scaling else share) ** params.lam
-    if params.energy_scaling and view.energy > LEAST_WEIGHT:
-        weight *= j / view.energy
-    return max(weight, LEAST_WEIGHT)

@@ -95,6 +95,13 @@ class State:
     total: int
     chunk: int
 
+    def __post_init__(self) -> None:
+        """Let nobody write into what other states may share."""
+        leaves = [leaf for view in self.views.values() for _, leaf in _leaves(view)]
+        for array in (self.alpha, *leaves):
+            if isinstance(array, np.ndarray):
+                array.setflags(write=False)
+
 
 def initial_state(params: Params, origin: str = "") -> State:
     """The model that has seen nothing."""

@@ -253,6 +253,8 @@ def _carried_factors(part: _Part, U: Floats) -> Floats:
 def _entering_alpha(state: State, parts: Sequence[_Part]) -> Floats:
     """View weights at the start of the chunk: a new view takes an even share from the others."""
     new = [part.view.name for part in parts if part.new]
+    if not new:
+        return state.alpha.copy()
     known = len(new) + sum(view.seen for view in state.views.values())
     alpha = state.alpha * (1 - len(new) / known)
     alpha[[name in new for name in state.views]] = 1 / known

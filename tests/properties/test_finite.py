@@ -171,6 +171,21 @@ def test_a_feature_that_appears_after_the_first_chunk(preset: Any, dtype: Any) -
         state = feed(state, {"a": a.astype(dtype), "b": rng.random((60, 4)).astype(dtype)})
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize(
+    "largest", [{"beta": 1e9}, {"theta": 1e9}, {"eta": 1e9}, {"xi": 1e9}, {"lam": 1e9}], ids=str
+)
+def test_the_largest_parameters(largest: dict[str, float], preset: Any, dtype: Any) -> None:
+    rng = np.random.default_rng(7)
+    views = [View("a", 5), View("b", 4)]
+    state = initial_state(params(views, 3, preset=preset, **largest))
+    for _ in range(3):
+        a, b = rng.random((60, 5)), rng.random((60, 4))
+        a[::2] = np.nan
+        state = feed(state, {"a": a.astype(dtype), "b": b.astype(dtype)})
+
+
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("score", ["relevance", "row_norm"])
 def test_a_view_that_comes_later(preset: Any, score: Any) -> None:

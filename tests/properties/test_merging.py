@@ -195,3 +195,19 @@ def test_ranges_that_differ_by_chance_do_not_part_the_models() -> None:
         models.append(fitted(chosen, f"part {part}", [chunk]))
     noise = np.arange(d) >= 16
     assert area_under_curve(view_scores(merge(models))["v"], noise) > 0.95
+
+
+def test_a_part_whose_records_are_all_equal_spoils_nothing() -> None:
+    """It has no range, so that all its scaled rows are zero: they mean a place, not nothing."""
+    rng = np.random.default_rng(9)
+    chosen = params([View("v", 12)], 2)
+    equal = np.tile(np.r_[1.0, np.full(11, 0.5)], (200, 1))
+    varied = rng.random((200, 12))
+    varied[:100, 0] += 2
+    models = [
+        fitted(chosen, name, [read_chunk(chosen.views, {"v": matrix})])
+        for name, matrix in {"equal": equal, "varied": varied}.items()
+    ]
+    with np.errstate(all="raise"):
+        scores = view_scores(merge(models))["v"]
+    assert scores[0] > 3 * scores[1:].max()

@@ -53,7 +53,8 @@ def neighbour_graph(X: Matrix, present: Mask, neighbours: int) -> Matrix:
     """Symmetric k-NN heat-kernel similarities ``S`` (N × N) among the present columns of ``X``.
 
     The width is the mean squared distance over the neighbours of all present instances.  Equal
-    distances are taken in the order of the instances.  If the width is zero every edge weighs 1.
+    distances are taken in the order of the instances from ``i`` on, and round.  If the width is
+    zero every edge weighs 1.
     """
     S = np.zeros((len(present), len(present)))
     rows = np.flatnonzero(present)
@@ -62,7 +63,7 @@ def neighbour_graph(X: Matrix, present: Mask, neighbours: int) -> Matrix:
         return S
     edges: list[tuple[int, int, float]] = []
     for i in rows:
-        others = rows[rows != i]
+        others = np.concatenate([rows[rows > i], rows[rows < i]])
         distances = ((X[:, others] - X[:, [i]]) ** 2).sum(axis=0)
         nearest = np.argsort(distances, kind="stable")[:k]
         edges += [(int(i), int(others[m]), float(distances[m])) for m in nearest]

@@ -6,6 +6,7 @@ random: ``P`` of the first chunk (the spectral start) and the signs ``G`` of the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -193,7 +194,8 @@ def budget(dims: Sequence[int], share: float) -> list[int]:
     The water level c with ``Σ clip(c·√d_v, 1, d_v) = total`` is exact; whole numbers by the
     largest remainder, ties to the larger view.
     """
-    total = min(max(sum(round(share * d) for d in dims), len(dims)), sum(dims))
+    rounded = [math.floor(share * d + 0.5) for d in dims]
+    total = min(max(sum(rounded), len(dims)), sum(dims))
     roots = np.sqrt(np.array(dims, dtype=np.float64))
     fixed = np.full(len(dims), np.nan)
     while np.isnan(fixed).any():

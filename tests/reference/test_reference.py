@@ -356,6 +356,6 @@ def test_the_budget_follows_the_square_root_within_the_views() -> None:
     assert budget([100, 400], 0.3) == [50, 100]
     assert budget([4, 400], 0.5) == [4, 198]
     assert budget([1, 1, 10_000], 0.001) == [1, 1, 8]
-    assert budget([9, 9], 0.5) == [4, 4]
-    assert budget([16, 9, 9], 0.5) == [6, 5, 5]
+    assert budget([9, 9], 0.5) == [5, 5]
+    assert budget([16, 9, 9], 0.5) == [7, 6, 5]
     assert budget([4, 36], 0.25) == [2, 8]

@@ -10,6 +10,7 @@ import scipy.sparse
 
 from stream_fs.errors import InvalidChunk, InvalidParameter, NotFitted
 from stream_fs.selector import MultiViewSelector, View
+from stream_fs.selector.state import flatten
 from tests.properties.streams import state_bytes
 
 
@@ -141,3 +142,36 @@ def test_the_order_of_views_in_a_chunk_does_not_matter() -> None:
     one = MultiViewSelector(VIEWS, 2).partial_fit(data)
     other = MultiViewSelector(VIEWS, 2).partial_fit(dict(reversed(data.items())))
     assert state_bytes(one.state) == state_bytes(other.state)
+
+
+@pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_array])
+def test_rows_kept_back_are_copies(form: Any) -> None:
+    """Whoever streams uses the same memory again and again."""
+    again, apart = MultiViewSelector(VIEWS, 2), MultiViewSelector(VIEWS, 2)
+    buffers = {name: form(rows) for name, rows in chunk(15).items()}
+    for seed in range(4):
+        fresh = chunk(15, seed)
+        for name, rows in fresh.items():
+            memory = buffers[name].data if scipy.sparse.issparse(buffers[name]) else buffers[name]
+            memory[...] = rows.reshape(memory.shape)
+        again.partial_fit(buffers)
+        apart.partial_fit({name: form(rows) for name, rows in fresh.items()})
+    assert state_bytes(again.state) == state_bytes(apart.state)
+
+
+def test_nobody_can_write_into_a_state() -> None:
+    model = MultiViewSelector(VIEWS, 2).partial_fit(chunk(50))
+    for array in flatten(model.state)[1].values():
+        if array.ndim:
+            with pytest.raises(ValueError, match="read-only"):
+                array[...] = np.nan
+
+
+def test_transform_refuses_columns_in_another_order() -> None:
+    model = MultiViewSelector(VIEWS, 2)
+    data = chunk(50)
+    model.partial_fit({"a": Frame(data["a"], ["x", "y", "z"]), "b": data["b"]})
+    chosen = model.transform({"a": Frame(data["a"], ["x", "y", "z"])}, 1)["a"]
+    np.testing.assert_array_equal(chosen, model.transform({"a": data["a"]}, 1)["a"])
+    with pytest.raises(InvalidChunk, match="column 'z' where 'x' was before"):
+        model.transform({"a": Frame(data["a"], ["z", "y", "x"])}, 1)

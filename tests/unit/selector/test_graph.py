@@ -188,3 +188,21 @@ def test_the_first_V_solves_the_ridge_problem(seed: int, d: int, clusters: int, 
 
 def test_where_nothing_is_known_the_first_V_is_zero() -> None:
     assert not first_factors(np.zeros((3, 2)), np.zeros((2, 2))).any()
+
+
+@pytest.mark.parametrize("neighbours", [5, 20])
+def test_rows_that_are_alike_make_no_hubs(neighbours: int) -> None:
+    """Of 300 rows of three kinds, all 100 of a kind are equally near."""
+    rows = np.eye(3)[np.random.default_rng(0).integers(3, size=300)]
+    graph = neighbour_graph(rows @ rows.T, np.arange(300), 300, neighbours)
+    assert set((graph.S.toarray() > 0).sum(axis=1).tolist()) == {2 * neighbours}
+
+
+def test_ties_take_only_the_place_of_ties() -> None:
+    """Nearer rows are neighbours in any case; of those at the limit, the next ones in the order."""
+    places = np.array([0.0, 1.0, 1.0, 1.0, 0.5, 9.0])
+    distances = (places[:, None] - places) ** 2
+    gram = -distances / 2  # squares of zero: distances are what is in the matrix
+    S = neighbour_graph(gram, np.arange(6), 6, 2).S.toarray() > 0
+    joined = [np.flatnonzero(row).tolist() for row in S]
+    assert joined == [[1, 4], [0, 2, 3, 4, 5], [1, 3, 5], [1, 2], [0, 1], [1, 2]]

@@ -7,6 +7,7 @@ import json
 import math
 import pickle
 from dataclasses import fields, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -21,21 +22,21 @@ VIEWS = [View("a", 3), View("b", 2)]
 
 NOT_WHOLE: list[Any] = [-1, 1.5, "2", None, True, math.nan]
 NOT_POSITIVE: list[Any] = [0.0, -1.0, math.inf, math.nan, "1", None, True, {"a": 1.0}]
-NEGATIVE: list[Any] = [-1e-9, math.inf, math.nan, "1", None, True]
+NEGATIVE: list[Any] = [-1e-9, 1e40, math.inf, math.nan, "1", None, True]
 
 OUT_OF_RANGE: dict[str, list[Any]] = {
     "clusters": [0, *NOT_WHOLE],
     "preset": ["best", "", None],
     "seed": NOT_WHOLE,
     "lam": [1.0, 0.5, *NOT_POSITIVE],
-    "beta": [*NOT_POSITIVE, {"a": 1.0, "b": 0.0}, {"a": 1.0, "b": 1.0, "c": 1.0}],
+    "beta": [*NOT_POSITIVE, 1e40, {"a": 1.0, "b": 0.0}, {"a": 1.0, "b": 1.0, "c": 1.0}],
     "theta": [*NEGATIVE, {"a": 1.0}, {"a": 1.0, "b": -1.0}],
     "eta": [*NEGATIVE, {}, {"a": 1.0, "b": math.nan}],
     "xi": [*NEGATIVE, {"a": 1.0, "b": 1.0}],
     "neighbours": [0, *NOT_WHOLE],
     "min_iterations": [0, 51, *NOT_WHOLE],
     "max_iterations": [0, 9, *NOT_WHOLE],
-    "tolerance": NEGATIVE,
+    "tolerance": [bad for bad in NEGATIVE if bad != 1e40],
     "inner_updates": [0, *NOT_WHOLE],
     "start": ["warm", None],
     "reassignments": NOT_WHOLE,
@@ -238,3 +239,25 @@ def test_a_fingerprint_is_that_of_the_present_values() -> None:
     assert replace(first, seed=1).fingerprint != again
     assert pickle.loads(pickle.dumps(first)).fingerprint == again
     assert copy.deepcopy(first) == first
+
+
+@pytest.mark.parametrize("name", ["lam", "beta", "theta", "eta", "xi", "tolerance", "decay"])
+def test_a_number_is_the_same_in_whatever_type_it_comes(name: str) -> None:
+    values: dict[str, Any] = {name: 1.0 if name == "decay" else 2.0}
+    plain = params(VIEWS, 2, **values)
+    for kind in (int, np.float32, np.float64, np.int64):
+        values = {name: kind(values[name])}
+        same = params(VIEWS, 2, **values)
+        assert same == plain
+        assert same.fingerprint == plain.fingerprint
+        assert Params.from_dict(json.loads(json.dumps(same.to_dict()))) == plain
+
+
+def test_weights_per_view_are_our_own() -> None:
+    given = {"b": np.float32(2), "a": 1}
+    chosen = params(VIEWS, 2, beta=MappingProxyType(given), theta=given)
+    before = chosen.fingerprint
+    given["a"] = -5
+    assert chosen.of_view("theta", "a") == 1.0
+    assert replace(chosen, seed=0).fingerprint == before
+    assert chosen.to_dict()["beta"] == {"a": 1.0, "b": 2.0}

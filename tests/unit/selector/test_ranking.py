@@ -18,6 +18,7 @@ from stream_fs.selector.params import View, params
 from stream_fs.selector.ranking import directions, order, shares
 from stream_fs.selector.state import Sketch, initial_state
 from tests.properties.streams import SEEDS
+from tests.reference.explicit import budget
 
 Scores = NDArray[np.float64]
 
@@ -141,7 +142,8 @@ def test_directions_are_centred_and_of_unit_length() -> None:
         ([100, 400], 0.3, [50, 100]),  # √100 : √400 = 1 : 2 of 150
         ([4, 36], 0.25, [2, 8]),  # 1 + 9 = 10, 1 : 3 would be 2.5 : 7.5; the tie to the larger
         ([4, 400], 0.5, [4, 198]),  # the small one is full, the rest flows on
-        ([1, 1, 10_000], 0.001, [1, 1, 10]),  # 1 + 1 + 10, none below one
+        ([1, 1, 10_000], 0.001, [1, 1, 8]),  # 0 + 0 + 10, none below one
+        ([1000, 4], 0.1, [96, 4]),  # 100 + 0, although the small view is full
         ([9, 9], 0.5, [5, 5]),  # halves are rounded up: 5 + 5
         ([16, 9, 9], 0.5, [7, 6, 5]),  # 18 by 4 : 3 : 3 = 7.2, 5.4, 5.4; of equals the first
         ([2, 2, 2], 0.01, [1, 1, 1]),
@@ -166,8 +168,7 @@ def test_a_proportional_share_is_each_views_own() -> None:
 )
 def test_the_budget_adds_up_and_fits(dimensions: list[int], share: float) -> None:
     counts = shares(dimensions, share, "sqrt")
-    own = shares(dimensions, share, "proportional")
-    assert sum(counts) == sum(own)
+    assert counts == budget(dimensions, share)
     assert all(1 <= count <= d for count, d in zip(counts, dimensions, strict=True))
     # n_v/√d_v is level, up to rounding, among views that are neither full nor at one.
     level = [
