@@ -26,8 +26,8 @@ Orders: TypeAlias = list[NDArray[np.intp]]
 """Per view, all features, best first."""
 
 BUDGETS: tuple[Budget, ...] = ("sqrt", "proportional")
-RANDOM_DRAWS = 2
-"""Per repetition: with five repetitions, ten draws stand behind every figure."""
+RANDOM_DRAWS = 4
+"""Per repetition: with five repetitions, twenty draws stand behind every figure."""
 MISSING_METHODS = ("RNE", "ASVW", "CGMV-UFS", "ASE-UFS", "CoUFC")
 """The batch methods of the paper's tables that nobody has added yet."""
 Space: TypeAlias = Transform | Literal["declared"]

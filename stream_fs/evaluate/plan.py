@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -23,7 +24,7 @@ Settings: TypeAlias = dict[str, Value]
 
 LARGE = 5000
 """Rows from which a data set is repeated less often: the judges take most of a run's time."""
-LARGE_REPETITIONS = 1
+LARGE_REPETITIONS = 3
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ class Task:
     dataset: str
     settings: Mapping[str, Value]
     depends: str
-    """Version, revision of the experiment and content of the data: another one, another key."""
+    """Version, source, revision of the experiment and content of the data: another, another key."""
 
     @property
     def key(self) -> str:
@@ -176,6 +177,18 @@ class OnMade:
 Experiment: TypeAlias = OnData | OnMade
 
 
+@cache
+def source_digest() -> str:
+    """Of the code that measures and is measured; how it is reported does not matter."""
+    package = Path(__file__).parents[1]
+    measured = [*package.glob("selector/*.py"), *package.glob("selector/*.c")]
+    measuring = [*package.glob("evaluate/*.py"), *package.glob("evaluate/experiments/*.py")]
+    digest = hashlib.sha256()
+    for path in sorted(measured) + sorted(measuring):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
 def make_plan(
     experiments: Sequence[Experiment], entries: Sequence[Entry], options: Options
 ) -> list[Task]:
@@ -184,7 +197,7 @@ def make_plan(
     A run that is stopped has then measured everything a little, not something often.
     """
     tasks: list[Task] = []
-    version = metadata.version("stream-fs")
+    version = f"{metadata.version('stream-fs')} {source_digest()}"
     for experiment in experiments:
         depends = f"{version} {experiment.revision}"
         match experiment:

@@ -51,7 +51,9 @@ def test_early_repetitions_come_first_and_made_data_once() -> None:
     ]
 
 
-def test_a_key_depends_on_settings_revision_and_content() -> None:
+def test_a_key_depends_on_settings_revision_content_and_source(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def key(experiment: Experiment, entry: Entry, options: Options) -> str:
         return make_plan([experiment], [entry], options)[0].key
 
@@ -60,6 +62,8 @@ def test_a_key_depends_on_settings_revision_and_content() -> None:
     assert first != key(ON_DATA, replace(SMALL, digest="abd"), Options())
     assert first != key(replace(ON_DATA, revision=2), SMALL, Options())
     assert first != key(ON_DATA, SMALL, Options(masks="published"))
+    monkeypatch.setattr("stream_fs.evaluate.plan.source_digest", lambda: "other code")
+    assert first != key(ON_DATA, SMALL, Options())
 
 
 def test_large_sets_are_repeated_less_often() -> None:
