@@ -27,6 +27,9 @@ TINY = float(np.finfo(np.float32).tiny)
 """Floor of denominators that are free of the data's scale."""
 FLOORS = {np.dtype(np.float32): 1e-20, np.dtype(np.float64): 1e-150}
 """Added to denominators that have the data's scale, by precision: no quotient can overflow."""
+SMALL = 1_000_000
+"""Multiplications up to which OpenBLAS has a way of its own for matrices that lie row by row: it
+takes down to half of the time, a copy of the narrow one included."""
 CEILINGS = {np.dtype(np.float32): 1e20, np.dtype(np.float64): 1e100}
 """Largest weight of V's penalty, by precision: nothing that it is multiplied with can overflow."""
 
@@ -74,6 +77,8 @@ def times(rows: Rows, other: Working, out: Working | None = None) -> Working:
     """XB, (n × columns of B), in the precision of the rows."""
     other = other.astype(rows.dtype, copy=False)
     if isinstance(rows, np.ndarray):
+        if rows.size * other[0].size <= SMALL:
+            other = np.ascontiguousarray(other)
         return np.matmul(rows, other, out=out)
     product = np.asarray(rows @ other)
     if out is None:

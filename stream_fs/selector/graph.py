@@ -40,16 +40,20 @@ def neighbour_graph(gram: Working, at: Indices, size: int, neighbours: int) -> G
     distances -= gram  # in place, twice: no other matrix of this size is needed
     np.maximum(distances, 0.0, out=distances)
     np.fill_diagonal(distances, np.inf)
-    one, other = np.repeat(np.arange(n), k), _nearest(distances, k).ravel()
-    width = float(distances[one, other].mean())
-    # Each edge once, from the lower row to the higher; then in both directions.
-    low, high = np.divmod(np.unique(np.minimum(one, other) * n + np.maximum(one, other)), n)
-    length = distances[low, high]
+    nearest = _nearest(distances, k) + n * np.arange(n)[:, None]
+    width = float(distances.take(nearest).mean())
+    joined = np.zeros((n, n), bool)
+    joined.put(nearest, True)
+    edges = np.flatnonzero(joined | joined.T)  # row by row
+    rows, columns = np.divmod(edges, n)
+    length = distances.take(edges)
     heat = np.exp(length / -width) if width > 0 else np.ones_like(length)
-    rows, columns = at[np.concatenate([low, high])], at[np.concatenate([high, low])]
-    heat = np.tile(heat, 2)
-    S = scipy.sparse.csr_array((heat, (rows, columns)), shape=(size, size))
-    return Graph(S, np.asarray(np.bincount(rows, heat, minlength=size), np.float64))
+    starts = np.zeros(size + 1, np.intp)
+    starts[at + 1] = np.bincount(rows, minlength=n)
+    S = scipy.sparse.csr_array((heat, at[columns], np.cumsum(starts)), shape=(size, size))
+    degrees = np.zeros(size)
+    degrees[at] = np.bincount(rows, heat, minlength=n)
+    return Graph(S, degrees)
 
 
 def _nearest(distances: Floats, k: int) -> Indices:

@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <tgmath.h>
 
+enum { WIDTH = 8 }; /* columns that are summed at a time */
+
 /* Digest of what the library was made of: one that is older than its source is not used. */
 const char source[] = SOURCE;
 
@@ -124,20 +126,35 @@ static void drive_one(struct view *of, double weight)
     }
 }
 
+/* θSU + 2ξU, `width` columns of it from `first` on: sums that stay in registers. */
+static inline void pull(const struct view *of, int64_t first, const int width)
+{
+    const int64_t K = of->K;
+    for (int64_t i = 0; i < of->N; i++) {
+        REAL sum[WIDTH] = {0};
+        for (int32_t e = of->starts[i]; e < of->starts[i + 1]; e++) {
+            const REAL *other = of->both + 2 * K * of->columns[e] + first, spring = of->springs[e];
+            for (int k = 0; k < width; k++) sum[k] += spring * other[k];
+        }
+        for (int k = 0; k < width; k++) of->pulled[K * i + first + k] = sum[k];
+    }
+}
+
 /* W̃U, θSU + 2ξU, and what the objective needs of them. */
 static void hold_one(struct view *of)
 {
     const int64_t K = of->K;
     double *restrict fitted = of->sums, *restrict tension = of->sums + K;
     for (int64_t k = 0; k < K; k++) fitted[k] = tension[k] = 0;
+    int64_t first = 0;
+    for (; first + WIDTH <= K; first += WIDTH) pull(of, first, WIDTH);
+    for (; first + 4 <= K; first += 4) pull(of, first, 4);
+    for (; first + 2 <= K; first += 2) pull(of, first, 2);
+    for (; first < K; first++) pull(of, first, 1);
     for (int64_t i = 0; i < of->N; i++) {
-        REAL *restrict u = of->both + 2 * K * i, *restrict pulled = of->pulled + K * i;
+        REAL *restrict u = of->both + 2 * K * i;
+        const REAL *restrict pulled = of->pulled + K * i;
         const REAL *XV = of->XV + K * i, fit = of->fit[i], still = of->still[i];
-        for (int64_t k = 0; k < K; k++) pulled[k] = 0;
-        for (int32_t e = of->starts[i]; e < of->starts[i + 1]; e++) {
-            const REAL *other = of->both + 2 * K * of->columns[e], spring = of->springs[e];
-            for (int64_t k = 0; k < K; k++) pulled[k] += spring * other[k];
-        }
         for (int64_t k = 0; k < K; k++) {
             u[K + k] = fit * u[k];
             fitted[k] += XV[k] * u[k];
@@ -213,18 +230,19 @@ void square(struct view *views, int64_t count) { EACH_VIEW square_one(of); }
 double agree(struct view *views, int64_t count)
 {
     const int64_t K = views->K;
-    double apart = 0;
-    EACH_VIEW apart += of->apart;
+    double *restrict squared = views->sums, apart = 0;
+    for (int64_t k = 0; k < K; k++) squared[k] = 0;
     for (int64_t i = 0; i < views->N; i++) {
         REAL *restrict consensus = views->consensus + K * i;
-        REAL squared = 0;
+        const REAL norm = views->norm[i];
         for (int64_t k = 0; k < K; k++) consensus[k] = 0;
         EACH_VIEW {
             const REAL *u = of->both + 2 * K * i, part = of->part[i];
             for (int64_t k = 0; k < K; k++) consensus[k] += part * u[k];
         }
-        for (int64_t k = 0; k < K; k++) squared += consensus[k] * consensus[k];
-        apart -= views->norm[i] * squared;
+        for (int64_t k = 0; k < K; k++) squared[k] += norm * consensus[k] * consensus[k];
     }
+    EACH_VIEW apart += of->apart;
+    for (int64_t k = 0; k < K; k++) apart -= squared[k];
     return apart;
 }

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.decomposition import MiniBatchNMF
 
 from stream_fs.selector import Chunk, State, initial_state, update
+from stream_fs.selector.arrays import SMALL
 from stream_fs.selector.chunk import concatenate
 from tests.benchmarks.measure import Run
 from tests.reference.explicit import Explicit, ViewState
@@ -25,7 +26,7 @@ def kernels(matrices: Sequence[Matrix], clusters: int, sketch: int, iterations: 
 
     Per view: 2·iterations + 1 of XᵀU and XV in turn, the Gram matrix, the sketch, the assignments
     and the moments Z. Each is written in the form that BLAS does fastest: the narrow factor with
-    its long side contiguous. The update gets the products of all reassignments from the Gram
+    its long side contiguous, in small products row by row. The update gets the products of all reassignments from the Gram
     matrix, so that it does six narrow ones less than are counted here.
     """
     rng = np.random.default_rng(0)
@@ -33,12 +34,16 @@ def kernels(matrices: Sequence[Matrix], clusters: int, sketch: int, iterations: 
     def narrow(rows: int, columns: int, like: Matrix) -> Matrix:
         return np.asfortranarray(rng.random((rows, columns)).astype(like.dtype))
 
+    def right(X: Matrix, factor: Matrix) -> Matrix:
+        small = X.size * factor.shape[1] <= SMALL
+        return np.ascontiguousarray(factor) if small else factor
+
     inputs = [
         (
             X,
             narrow(len(X), clusters, X),
-            narrow(X.shape[1], clusters, X),
-            narrow(X.shape[1], clusters + 1, X),
+            right(X, narrow(X.shape[1], clusters, X)),
+            right(X, narrow(X.shape[1], clusters + 1, X)),
             narrow(len(X), sketch, X),
         )
         for X in matrices
