@@ -26,8 +26,8 @@ def kernels(matrices: Sequence[Matrix], clusters: int, sketch: int, iterations: 
 
     Per view: 2·iterations + 1 of XᵀU and XV in turn, the Gram matrix, the sketch, the assignments
     and the moments Z. Each is written in the form that BLAS does fastest: the narrow factor with
-    its long side contiguous, in small products row by row. The update gets the products of all reassignments from the Gram
-    matrix, so that it does six narrow ones less than are counted here.
+    its long side contiguous, in small products row by row. The update gets the products of all
+    reassignments from the Gram matrix, so that it does six narrow ones less than are counted here.
     """
     rng = np.random.default_rng(0)
 
