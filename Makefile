@@ -6,8 +6,9 @@ RUN := $(VENV)/bin/python -m
 PYTHON ?=
 # Test processes at a time.
 WORKERS ?= 2
-# Where the data sets of `make quality` and `make evaluate` are, and where their results go.
-DATA ?= ../shared/data
+# A directory with data sets for `make quality` and `make evaluate`, beside those inside scikit-learn,
+# and where their results go.
+DATA ?=
 OUTPUT ?= build/evaluation
 # More arguments for what test, bench, bench-…, quality, evaluate or campaign runs.
 ARGS ?=
@@ -67,11 +68,11 @@ bench-capacity: setup ## what the service can take: prints deploy/capacity.md
 bench-peers: setup ## the service against Quix Streams, Bytewax and a plain loop, by the clock
 	@$(RUN) tests.benchmarks.peers $(ARGS)
 
-quality: setup ## the main comparison of rankings on the data sets in DATA
-	$(RUN) stream_fs.cli evaluate --data $(DATA) --output $(OUTPUT) --experiments ranking $(ARGS)
+quality: setup ## the main comparison of rankings, also on the data sets in DATA
+	$(RUN) stream_fs.cli evaluate $(if $(DATA),--data $(DATA)) --output $(OUTPUT) --experiments ranking $(ARGS)
 
-evaluate: setup ## every experiment on the data sets in DATA; the report is in OUTPUT
-	$(RUN) stream_fs.cli evaluate --data $(DATA) --output $(OUTPUT) $(ARGS)
+evaluate: setup ## every experiment, also on the data sets in DATA; the report is in OUTPUT
+	$(RUN) stream_fs.cli evaluate $(if $(DATA),--data $(DATA)) --output $(OUTPUT) $(ARGS)
 
 format: setup ## format the code and repair what lint can
 	$(VENV)/bin/ruff check --fix .
