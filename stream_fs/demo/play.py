@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import time
 import urllib.error
@@ -19,11 +20,12 @@ from stream_fs.broker import BrokerUnavailable, running_broker
 from stream_fs.broker.external import ExternalBroker
 from stream_fs.broker.guarded import guarded_directory
 from stream_fs.broker.ports import free_ports, is_free
-from stream_fs.demo.commands import Background, Commands, DemoFailed
+from stream_fs.demo.commands import Background, Commands, DemoFailed, without_settings
 from stream_fs.demo.following import PATIENCE, Seen, follow
 from stream_fs.demo.screen import Screen
 from stream_fs.demo.stream import NAME, Stream, prepare
 from stream_fs.demo.summary import described, summary
+from stream_fs.errors import StreamFsError
 from stream_fs.kafka import Topics
 from stream_fs.service.configuration import load
 from stream_fs.service.topic_plans import topic_plans
@@ -60,11 +62,13 @@ def play(console: Console, *, keep: bool) -> None:
             stage = _stage(console, directory, "localhost:9092", NAME)
             stage.say(f"{unavailable}\n\nSo this is the same pipeline without a broker (replay).\n")
             _without_broker(stage)
+            if keep:
+                stage.say("\nthe replay has ended: without a broker nothing can be kept running")
             return
         if isinstance(broker, ExternalBroker):
             # Nothing of theirs is touched, and nothing of ours stays.
             stage = _stage(console, directory, broker.bootstrap, f"demo-{secrets.token_hex(4)}")
-            stack.enter_context(_topics_removed(stage))
+            stack.enter_context(_cleared_away(stage))
         else:
             stage = _stage(console, directory, broker.bootstrap, NAME)
         _with_broker(stage, keep=keep)
@@ -73,7 +77,7 @@ def play(console: Console, *, keep: bool) -> None:
 def _stage(console: Console, directory: Path, bootstrap: str, name: str) -> Stage:
     port = _PORT if is_free(_PORT) else free_ports(1)[0]
     stream = prepare(directory, name, bootstrap, port)
-    stage = Stage(console, Commands(console, directory), stream)
+    stage = Stage(console, Commands(console, directory, without_settings(os.environ)), stream)
     stage.say(described(stream))
     return stage
 
@@ -83,7 +87,7 @@ def _with_broker(stage: Stage, *, keep: bool) -> None:
     config = ("--config", str(stream.config))
     commands.run("topics", "create", *config)
     with ExitStack() as stack:
-        service = stack.enter_context(commands.background("run", *config))
+        service = stack.enter_context(commands.background("run", *config, orderly=True))
         _wait_ready(stage, service)
         stage.say(f"\nstatus page: {stream.address}/\n")
         watch = stack.enter_context(
@@ -155,11 +159,16 @@ def _keep(stage: Stage, service: Background, produce: tuple[str, ...]) -> None:
 
 
 @contextmanager
-def _topics_removed(stage: Stage) -> Iterator[None]:
-    """At the end, take away the topics that the demo has made."""
+def _cleared_away(stage: Stage) -> Iterator[None]:
+    """At the end, take away the topics and the consumer group that the demo has made."""
     try:
         yield
     finally:
         configuration = load(stage.stream.config, {}, [])
         topics = Topics(configuration.kafka_settings())
         topics.delete([plan.name for plan in topic_plans(configuration, topics)])
+        try:
+            topics.delete_group(configuration.kafka.group)
+        except StreamFsError as error:
+            # A service that was killed has not left it.
+            stage.say(f"{error}; a group without topics is forgotten by the broker in time")

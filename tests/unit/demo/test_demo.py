@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from stream_fs.demo.commands import Commands, without_settings
 from stream_fs.demo.digits import digits
 from stream_fs.demo.following import Seen, follow, speed
 from stream_fs.demo.rankings import Lines
@@ -85,6 +87,27 @@ def test_the_files_are_what_the_service_takes(stream: Stream) -> None:
             missing = np.isnan(rows).all(axis=1)
             assert missing.mean() == pytest.approx(MISSING, abs=1e-3)
             assert np.isfinite(rows[~missing]).all()
+
+
+def test_settings_of_the_user_do_not_reach_the_commands(
+    stream: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STREAM_FS_CORE", "numpy")
+    monkeypatch.setenv("STREAM_FS_KAFKA__BOOTSTRAP", "prod:9092")
+    monkeypatch.setenv("STREAM_FS_KAFKA__PROPERTIES__SASL_PASSWORD", "secret")
+    environ = without_settings(os.environ)
+    assert os.environ.items() - environ.items() == {
+        ("STREAM_FS_KAFKA__BOOTSTRAP", "prod:9092"),
+        ("STREAM_FS_KAFKA__PROPERTIES__SASL_PASSWORD", "secret"),
+    }
+    commands = Commands(Console(file=io.StringIO()), stream.config.parent, environ)
+    show = ("config", "show", "--config", str(stream.config))
+    with commands.background(*show) as showing:
+        assert showing.command.wait() == 0
+        for told in (commands.run(*show), showing.output.read_text()):
+            assert ADDRESS in told
+            assert "prod" not in told
+            assert "sasl" not in told
 
 
 def test_half_a_line_waits_for_its_rest(tmp_path: Path) -> None:
