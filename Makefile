@@ -27,10 +27,11 @@ help: ## list the targets
 setup: $(STAMP) ## make .venv with the locked versions of everything
 
 $(STAMP): constraints.txt pyproject.toml hatch_build.py stream_fs/selector/turn.c
-	PYTHON="$(PYTHON)" bash .ci/venv $(VENV)
+	@echo "making $(VENV) with the locked versions of everything; the first time takes a minute or two …"
+	@PYTHON="$(PYTHON)" bash .ci/venv $(VENV)
 	@# Wheels only: building from source would fetch build tools that are not locked.
-	$(RUN) pip install --quiet --require-hashes --only-binary :all: -r constraints.txt
-	$(RUN) pip install --quiet --no-deps --no-build-isolation --editable .
+	@$(RUN) pip install --quiet --require-hashes --only-binary :all: -r constraints.txt
+	@$(RUN) pip install --quiet --no-deps --no-build-isolation --editable .
 	@$(VENV)/bin/stream-fs version
 	@touch $@
 

@@ -65,6 +65,7 @@ def play(console: Console, *, keep: bool) -> None:
             if keep:
                 stage.say("\nthe replay has ended: without a broker nothing can be kept running")
             return
+        console.print(f"a broker answers at {broker.bootstrap}", style="dim", highlight=False)
         if isinstance(broker, ExternalBroker):
             # Nothing of theirs is touched, and nothing of ours stays.
             stage = _stage(console, directory, broker.bootstrap, f"demo-{secrets.token_hex(4)}")
@@ -77,14 +78,13 @@ def play(console: Console, *, keep: bool) -> None:
 def _stage(console: Console, directory: Path, bootstrap: str, name: str) -> Stage:
     port = _PORT if is_free(_PORT) else free_ports(1)[0]
     stream = prepare(directory, name, bootstrap, port)
-    stage = Stage(console, Commands(console, directory, without_settings(os.environ)), stream)
-    stage.say(described(stream))
-    return stage
+    return Stage(console, Commands(console, directory, without_settings(os.environ)), stream)
 
 
 def _with_broker(stage: Stage, *, keep: bool) -> None:
     stream, commands = stage.stream, stage.commands
     config = ("--config", str(stream.config))
+    stage.say(described(stream, passes=1 + BURST))
     commands.run("topics", "create", *config)
     with ExitStack() as stack:
         service = stack.enter_context(commands.background("run", *config, orderly=True))
@@ -107,7 +107,7 @@ def _with_broker(stage: Stage, *, keep: bool) -> None:
                     again = (*produce, "--repeat", str(BURST))
                     parts.append(stack.enter_context(commands.background(*again, quiet=True)))
         # The first ranking of the burst may have waited for it.
-        stage.say(summary(stream, seen, seen[stream.chunks(1) + 1 :]))
+        _sum_up(stage, seen, seen[stream.chunks(1) + 1 :])
         if keep:
             _keep(stage, service, produce)
         stage.say("\nstopping the service …")
@@ -120,12 +120,20 @@ def _without_broker(stage: Stage) -> None:
     rankings = stage.commands.directory / "rankings.jsonl"
     arguments = ("--config", str(stream.config), "--rankings", str(rankings), str(stream.data))
     seen: list[Seen] = []
+    stage.say(described(stream, passes=1))
     screen = Screen(stage.console, stream, passes=1)
     with stage.commands.background("replay", *arguments) as replay, screen.shown():
         for one in follow(rankings, stream.chunks(1), lambda: [replay], time.monotonic):
             seen.append(one)
             screen.show(one.ranking)
-    stage.say(summary(stream, seen, seen))
+    _sum_up(stage, seen, seen)
+
+
+def _sum_up(stage: Stage, seen: list[Seen], fast: list[Seen]) -> None:
+    stage.console.print(
+        "\nclustering the digits, to see what the features are worth …", style="dim"
+    )
+    stage.say(summary(stage.stream, seen, fast))
 
 
 def _wait_ready(stage: Stage, service: Background) -> None:

@@ -15,7 +15,7 @@ from stream_fs.demo.following import Seen, follow, speed
 from stream_fs.demo.rankings import Lines
 from stream_fs.demo.screen import Screen
 from stream_fs.demo.stream import CHUNK, MISSING, Stream, prepare
-from stream_fs.demo.summary import Chosen, everything, quality, summary
+from stream_fs.demo.summary import Chosen, described, everything, quality, summary
 from stream_fs.service.configuration import load
 from stream_fs.wire import RankingMessage, encode_ranking
 from stream_fs.wire.rankings import Change, Feature, Fit, RankedView, Records
@@ -154,10 +154,17 @@ def test_useless_features_spoil_the_clusters(stream: Stream) -> None:
     assert quality(stream, useful).raw > quality(stream, everything(stream)).raw + 0.3
 
 
+@pytest.mark.parametrize("passes", [1, 2])
+def test_as_many_records_are_announced_as_come(stream: Stream, passes: int) -> None:
+    told = described(stream, passes)
+    assert told.endswith(f" {passes * stream.records:,} records.")
+    assert ("again" in told) is (passes > 1)
+
+
 def test_the_summary_tells_of_gaps(stream: Stream) -> None:
     seen = [Seen(ranking(stream, number), float(number)) for number in (1, 2, 3)]
     told = summary(stream, seen, seen)
-    assert f"{3 * CHUNK:,} records in 3 chunks gave 3 rankings, each published once" in told
+    assert f"{3 * CHUNK:,} records in 3 chunks of {CHUNK} gave 3 rankings, each" in told
     assert f"{CHUNK} records/s" in told
     assert "gaps" in summary(stream, [seen[0], seen[2]], [])
 
