@@ -6,8 +6,9 @@ RUN := $(VENV)/bin/python -m
 PYTHON ?=
 # Test processes at a time.
 WORKERS ?= 2
-# Where the data sets of `make quality` and `make evaluate` are, and where their results go.
-DATA ?= ../shared/data
+# A directory with data sets for `make quality` and `make evaluate`, beside those inside scikit-learn,
+# and where their results go.
+DATA ?=
 OUTPUT ?= build/evaluation
 # More arguments for what test, bench, bench-…, quality, evaluate or campaign runs.
 ARGS ?=
@@ -26,10 +27,11 @@ help: ## list the targets
 setup: $(STAMP) ## make .venv with the locked versions of everything
 
 $(STAMP): constraints.txt pyproject.toml hatch_build.py stream_fs/selector/turn.c
-	PYTHON="$(PYTHON)" bash .ci/venv $(VENV)
+	@echo "making $(VENV) with the locked versions of everything; the first time takes a minute or two …"
+	@PYTHON="$(PYTHON)" bash .ci/venv $(VENV)
 	@# Wheels only: building from source would fetch build tools that are not locked.
-	$(RUN) pip install --quiet --require-hashes --only-binary :all: -r constraints.txt
-	$(RUN) pip install --quiet --no-deps --no-build-isolation --editable .
+	@$(RUN) pip install --quiet --require-hashes --only-binary :all: -r constraints.txt
+	@$(RUN) pip install --quiet --no-deps --no-build-isolation --editable .
 	@$(VENV)/bin/stream-fs version
 	@touch $@
 
@@ -67,11 +69,11 @@ bench-capacity: setup ## what the service can take: prints deploy/capacity.md
 bench-peers: setup ## the service against Quix Streams, Bytewax and a plain loop, by the clock
 	@$(RUN) tests.benchmarks.peers $(ARGS)
 
-quality: setup ## the main comparison of rankings on the data sets in DATA
-	$(RUN) stream_fs.cli evaluate --data $(DATA) --output $(OUTPUT) --experiments ranking $(ARGS)
+quality: setup ## the main comparison of rankings, also on the data sets in DATA
+	$(RUN) stream_fs.cli evaluate $(if $(DATA),--data $(DATA)) --output $(OUTPUT) --experiments ranking $(ARGS)
 
-evaluate: setup ## every experiment on the data sets in DATA; the report is in OUTPUT
-	$(RUN) stream_fs.cli evaluate --data $(DATA) --output $(OUTPUT) $(ARGS)
+evaluate: setup ## every experiment, also on the data sets in DATA; the report is in OUTPUT
+	$(RUN) stream_fs.cli evaluate $(if $(DATA),--data $(DATA)) --output $(OUTPUT) $(ARGS)
 
 format: setup ## format the code and repair what lint can
 	$(VENV)/bin/ruff check --fix .

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -19,12 +19,18 @@ class GuardedCommand:
     """A command that runs no longer than this process, see `stream_fs.broker.guard`."""
 
     def __init__(
-        self, command: Sequence[str], *, output: Path, scratch: Path, errors: Path | None = None
+        self,
+        command: Sequence[str],
+        *,
+        output: Path,
+        scratch: Path,
+        errors: Path | None = None,
+        environ: Mapping[str, str] | None = None,
     ) -> None:
         """Start it; its output is appended to ``output``, its errors to ``errors`` or there, too.
 
         ``scratch`` is a directory that is removed with the command when this process dies before
-        it could do so itself.
+        it could do so itself. ``environ`` takes the place of this process's environment.
         """
         guarded = [sys.executable, "-I", guard.__file__, str(os.getpid()), str(scratch), *command]
         with output.open("ab") as log, (errors or output).open("ab") as error_log:
@@ -34,6 +40,7 @@ class GuardedCommand:
                 stdout=log,
                 stderr=error_log,
                 bufsize=0,
+                env=environ,
                 start_new_session=True,
             )
         assert self._guard.stdin is not None

@@ -74,7 +74,7 @@ class Toolchain:
         if self.java is None:
             sentences.append(
                 f"Java {OLDEST_JAVA} or newer: no java in JAVA_HOME or on PATH; install a JDK "
-                "(Debian: openjdk-17-jre-headless)"
+                "(Debian: default-jre-headless)"
             )
         elif (version := _java_version(self.java)) < OLDEST_JAVA:
             sentences.append(

@@ -6,7 +6,7 @@ import contextlib
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from stream_fs.cli.arguments import Arguments, Commands, add_configuration, configuration, count
@@ -28,9 +28,9 @@ def add(commands: Commands) -> None:
     parser = commands.add_parser(
         "watch",
         help="look at rankings as they are published",
-        description="Shows the newest rankings, and those that follow: a table on a terminal, a "
-        "line for each ranking and view elsewhere. Where there is a ranking of the whole stream, "
-        "that one; otherwise that of every partition. It is a subscriber like any "
+        description="Shows the newest rankings of the stream, and those that follow: a table on a "
+        "terminal, a line for each ranking and view elsewhere. Where there is a ranking of the "
+        "whole stream, that one; otherwise that of every partition. It is a subscriber like any "
         "other, and leaves no trace on the broker. Gaps in the sequence are told on standard "
         f"error. Ctrl-C ends it, with exit code 130; silence with {ExitCode.SILENCE.value}, see "
         "--timeout.",
@@ -64,10 +64,11 @@ def add(commands: Commands) -> None:
 
 def _watch(arguments: Arguments) -> ExitCode:
     loaded = configuration(arguments)
+    stream = loaded.stream.name
     subscriber, first = _subscribed(loaded, from_beginning=arguments.from_beginning)
     try:
         with contextlib.closing(subscriber), _display(arguments, loaded) as display:
-            return _follow(subscriber, first, display, arguments.count, arguments.timeout)
+            return _follow(subscriber, stream, first, display, arguments.count, arguments.timeout)
     except BrokenPipeError:  # whoever was reading has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.OK
@@ -112,7 +113,8 @@ def _display(arguments: Arguments, loaded: Configuration) -> Iterator[Display]:
     if arguments.json:
         yield JsonLines(sys.stdout.buffer)
     elif sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
-        title, partitions = loaded.output.topic, arguments.partitions
+        title = f"{loaded.stream.name} (topic {loaded.output.topic})"
+        partitions = arguments.partitions
         with LiveTable(title, arguments.top, partitions=partitions) as table:
             yield table
     else:
@@ -121,6 +123,7 @@ def _display(arguments: Arguments, loaded: Configuration) -> Iterator[Display]:
 
 def _follow(
     subscriber: Subscriber,
+    stream: str,
     first: list[Message],
     display: Display,
     most: int | None,
@@ -130,7 +133,7 @@ def _follow(
     complaint: str | None = None
     shown = 0
     heard = time.monotonic()
-    found = [(message, ranking) for message in first if (ranking := _decoded(message)) is not None]
+    found = _rankings(first, stream)
     found.sort(key=lambda pair: pair[1].scope != "merged")
     while True:
         for message, ranking in found:
@@ -144,11 +147,16 @@ def _follow(
         left = _WAIT_SECONDS if timeout is None else heard + timeout - now
         if left <= 0:
             return ExitCode.SILENCE
-        received = subscriber.poll(min(left, _WAIT_SECONDS))
-        found = [(m, ranking) for m in received if (ranking := _decoded(m)) is not None]
+        found = _rankings(subscriber.poll(min(left, _WAIT_SECONDS)), stream)
         if (reason := subscriber.trouble.reason) is not None and complaint is None:
             _tell(f"waiting for the broker: {reason}")
         complaint = reason
+
+
+def _rankings(messages: Iterable[Message], stream: str) -> list[tuple[Message, RankingMessage]]:
+    """The rankings of the stream: others may publish to the same topic."""
+    decoded = ((message, _decoded(message)) for message in messages)
+    return [(m, ranking) for m, ranking in decoded if ranking and ranking.stream == stream]
 
 
 def _decoded(message: Message) -> RankingMessage | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import time
 import urllib.error
@@ -19,11 +20,12 @@ from stream_fs.broker import BrokerUnavailable, running_broker
 from stream_fs.broker.external import ExternalBroker
 from stream_fs.broker.guarded import guarded_directory
 from stream_fs.broker.ports import free_ports, is_free
-from stream_fs.demo.commands import Background, Commands, DemoFailed
+from stream_fs.demo.commands import Background, Commands, DemoFailed, without_settings
 from stream_fs.demo.following import PATIENCE, Seen, follow
 from stream_fs.demo.screen import Screen
 from stream_fs.demo.stream import NAME, Stream, prepare
 from stream_fs.demo.summary import described, summary
+from stream_fs.errors import StreamFsError
 from stream_fs.kafka import Topics
 from stream_fs.service.configuration import load
 from stream_fs.service.topic_plans import topic_plans
@@ -60,11 +62,14 @@ def play(console: Console, *, keep: bool) -> None:
             stage = _stage(console, directory, "localhost:9092", NAME)
             stage.say(f"{unavailable}\n\nSo this is the same pipeline without a broker (replay).\n")
             _without_broker(stage)
+            if keep:
+                stage.say("\nthe replay has ended: without a broker nothing can be kept running")
             return
+        console.print(f"a broker answers at {broker.bootstrap}", style="dim", highlight=False)
         if isinstance(broker, ExternalBroker):
             # Nothing of theirs is touched, and nothing of ours stays.
             stage = _stage(console, directory, broker.bootstrap, f"demo-{secrets.token_hex(4)}")
-            stack.enter_context(_topics_removed(stage))
+            stack.enter_context(_cleared_away(stage))
         else:
             stage = _stage(console, directory, broker.bootstrap, NAME)
         _with_broker(stage, keep=keep)
@@ -73,17 +78,16 @@ def play(console: Console, *, keep: bool) -> None:
 def _stage(console: Console, directory: Path, bootstrap: str, name: str) -> Stage:
     port = _PORT if is_free(_PORT) else free_ports(1)[0]
     stream = prepare(directory, name, bootstrap, port)
-    stage = Stage(console, Commands(console, directory), stream)
-    stage.say(described(stream))
-    return stage
+    return Stage(console, Commands(console, directory, without_settings(os.environ)), stream)
 
 
 def _with_broker(stage: Stage, *, keep: bool) -> None:
     stream, commands = stage.stream, stage.commands
     config = ("--config", str(stream.config))
+    stage.say(described(stream, passes=1 + BURST))
     commands.run("topics", "create", *config)
     with ExitStack() as stack:
-        service = stack.enter_context(commands.background("run", *config))
+        service = stack.enter_context(commands.background("run", *config, orderly=True))
         _wait_ready(stage, service)
         stage.say(f"\nstatus page: {stream.address}/\n")
         watch = stack.enter_context(
@@ -103,7 +107,7 @@ def _with_broker(stage: Stage, *, keep: bool) -> None:
                     again = (*produce, "--repeat", str(BURST))
                     parts.append(stack.enter_context(commands.background(*again, quiet=True)))
         # The first ranking of the burst may have waited for it.
-        stage.say(summary(stream, seen, seen[stream.chunks(1) + 1 :]))
+        _sum_up(stage, seen, seen[stream.chunks(1) + 1 :])
         if keep:
             _keep(stage, service, produce)
         stage.say("\nstopping the service …")
@@ -116,12 +120,20 @@ def _without_broker(stage: Stage) -> None:
     rankings = stage.commands.directory / "rankings.jsonl"
     arguments = ("--config", str(stream.config), "--rankings", str(rankings), str(stream.data))
     seen: list[Seen] = []
+    stage.say(described(stream, passes=1))
     screen = Screen(stage.console, stream, passes=1)
     with stage.commands.background("replay", *arguments) as replay, screen.shown():
         for one in follow(rankings, stream.chunks(1), lambda: [replay], time.monotonic):
             seen.append(one)
             screen.show(one.ranking)
-    stage.say(summary(stream, seen, seen))
+    _sum_up(stage, seen, seen)
+
+
+def _sum_up(stage: Stage, seen: list[Seen], fast: list[Seen]) -> None:
+    stage.console.print(
+        "\nclustering the digits, to see what the features are worth …", style="dim"
+    )
+    stage.say(summary(stage.stream, seen, fast))
 
 
 def _wait_ready(stage: Stage, service: Background) -> None:
@@ -155,11 +167,16 @@ def _keep(stage: Stage, service: Background, produce: tuple[str, ...]) -> None:
 
 
 @contextmanager
-def _topics_removed(stage: Stage) -> Iterator[None]:
-    """At the end, take away the topics that the demo has made."""
+def _cleared_away(stage: Stage) -> Iterator[None]:
+    """At the end, take away the topics and the consumer group that the demo has made."""
     try:
         yield
     finally:
         configuration = load(stage.stream.config, {}, [])
         topics = Topics(configuration.kafka_settings())
         topics.delete([plan.name for plan in topic_plans(configuration, topics)])
+        try:
+            topics.delete_group(configuration.kafka.group)
+        except StreamFsError as error:
+            # A service that was killed has not left it.
+            stage.say(f"{error}; a group without topics is forgotten by the broker in time")

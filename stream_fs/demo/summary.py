@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stream_fs.demo.following import Seen, speed
-from stream_fs.demo.stream import CLUSTERS, MISSING, PASSES, SHARE, Stream
+from stream_fs.demo.stream import CHUNK, CLUSTERS, MISSING, PASSES, SHARE, Stream
 from stream_fs.evaluate.data import IncompleteViews, Mask
 from stream_fs.evaluate.graphs import view_graphs
 from stream_fs.evaluate.judges import spectral
@@ -22,14 +22,16 @@ from stream_fs.selector.ranking import shares
 from stream_fs.wire import RankingMessage
 
 
-def described(stream: Stream) -> str:
-    """What will be streamed."""
+def described(stream: Stream, passes: int) -> str:
+    """What will be streamed; `passes` is how often the file of the stream is."""
     views = ", ".join(f"{view.name} ({len(view.names)})" for view in stream.views)
+    second = ", and all that again as fast as it goes" if passes > 1 else ""
     return (
-        f"{len(stream.labels):,} handwritten digits of scikit-learn, streamed {PASSES} times, each "
-        f"described by {len(stream.views)} views: {views}. {MISSING:.0%} of every view is missing. "
+        f"{len(stream.labels):,} handwritten digits of scikit-learn, each described by "
+        f"{len(stream.views)} views: {views}. {MISSING:.0%} of every view is missing. "
         f"{stream.useless} of the {stream.features} features are useless: noise, constants, heavy "
-        "tails."
+        f"tails. The digits come {PASSES} times, in another order and with other views missing "
+        f"each time{second}: {passes * stream.records:,} records."
     )
 
 
@@ -42,7 +44,8 @@ def summary(stream: Stream, seen: Sequence[Seen], fast: Sequence[Seen]) -> str:
     rate = speed(fast)
     return "\n".join(
         [
-            f"{last.records.total:,} records in {len(seen)} chunks gave {len(seen)} rankings, "
+            f"{last.records.total:,} records in {len(seen)} chunks of {CHUNK} gave {len(seen)} "
+            + "rankings, "
             + ("but their sequence has gaps" if gaps else "each published once, without a gap"),
             *([] if rate is None else [f"{rate:,.0f} records/s when they came without a pause"]),
             f"{chosen.useless} of the {chosen.count} chosen features are useless ones "

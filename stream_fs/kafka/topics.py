@@ -111,6 +111,18 @@ class Topics:
             with self._asking(f"deleting topic {name}"):
                 answer.result(self._limit)
 
+    def delete_group(self, group: str) -> None:
+        """Take away a consumer group that has no member any more; none is passed over."""
+        with self._asking(f"deleting consumer group {group}"):
+            (answer,) = self._admin.delete_consumer_groups(
+                [group], request_timeout=self._settings.patience
+            ).values()
+            try:
+                answer.result(self._limit)
+            except KafkaException as exception:
+                if exception.args[0].code() != KafkaError.GROUP_ID_NOT_FOUND:
+                    raise
+
     def check(self, plans: Sequence[TopicPlan]) -> list[str]:
         """What is wrong, a sentence each, with what to do; empty when all is well."""
         found = []

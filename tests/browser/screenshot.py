@@ -6,7 +6,9 @@ A real service, fed with digits by a real broker, in a real browser.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import io
+import json
 import sys
 import tempfile
 from pathlib import Path
@@ -14,6 +16,7 @@ from typing import Any, Final, Self
 
 from confluent_kafka import Producer
 from PIL import Image
+from PIL.PngImagePlugin import PngInfo
 
 from stream_fs.broker import Broker, running_broker
 from stream_fs.kafka import Topics as KafkaTopics
@@ -25,10 +28,14 @@ from tests.integration.service.services import ROOT, Service
 from tests.integration.topics import PATIENCE_SECONDS
 
 PICTURE: Final = ROOT / "deploy" / "status-page.png"
+SOURCES: Final = ROOT / "stream_fs" / "service" / "status" / "page"
+AGAIN: Final = "make setup && .venv/bin/python -m tests.browser.screenshot"
 LARGEST: Final = 200_000
 """Bytes."""
 PARTITIONS: Final = 3
-CHUNKS: Final = 40
+PORTIONS: Final = 8
+CHUNKS: Final = 5
+"""In a portion; the partitions are merged after it."""
 WINDOW: Final = {"width": 1200, "height": 800}
 PHONE: Final = {"width": 390, "height": 844}
 SCALE: Final = 2
@@ -64,7 +71,18 @@ def take(visit: Visit, path: Path) -> None:
     """A picture of the whole page in few colours, which makes it small."""
     visit.page.locator(".view").first.wait_for()
     taken = Image.open(io.BytesIO(visit.page.screenshot(full_page=True, animations="disabled")))
-    taken.convert("RGB").quantize(64, dither=Image.Dither.NONE).save(path, optimize=True)
+    about = PngInfo()
+    about.add_text("sources", sources())
+    few = taken.convert("RGB").quantize(64, dither=Image.Dither.NONE)
+    few.save(path, optimize=True, pnginfo=about)
+
+
+def sources() -> str:
+    """A digest of the files that the page is made of: the picture says which ones it shows."""
+    digest = hashlib.sha256()
+    for file in sorted(SOURCES.iterdir()):
+        digest.update(f"{file.name}\0{file.stat().st_size}\0".encode() + file.read_bytes())
+    return digest.hexdigest()
 
 
 class Digits:
@@ -75,6 +93,8 @@ class Digits:
         sections = {
             "stream": {"name": "digits", "topics": ["digits"]},
             "kafka": {"bootstrap": broker.bootstrap},
+            "merge": {"every_seconds": 0.5},
+            "checkpoint": {"every_chunks": CHUNKS},
             **SECTIONS,
         }
         path.write_text("".join(f"{name} = {toml.value(v)}\n" for name, v in sections.items()))
@@ -88,7 +108,8 @@ class Digits:
         self.service = Service(path)
 
     def __enter__(self) -> Self:
-        self.feed(CHUNKS * CHUNK)
+        for _ in range(PORTIONS):
+            self.feed(CHUNKS * CHUNK)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -108,6 +129,17 @@ class Digits:
             lambda: self.service.said.count("chunk committed") >= self._chunks - PARTITIONS,
             "the chunks are not published",
         )
+        self.service.comes_to(self._settled, "there is nothing to look at yet")
+
+    def _settled(self) -> bool:
+        """Whether all snapshots are in the ranking of the whole stream, and all lags are known."""
+        status = json.loads(self.service.get("/api/status")[1])
+        partitions = status["partitions"]
+        if any(one["lag"] is None or one["snapshot"] is None for one in partitions):
+            return False
+        kept = CHUNK * sum(one["snapshot"]["sequence"] for one in partitions)
+        first = status["rankings"][0]
+        return bool(first["scope"] == "merged" and first["records"] >= kept)
 
 
 if __name__ == "__main__":

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 from playwright.sync_api import Locator, Page, expect
 
 from stream_fs.broker import Broker
 from tests.browser.chromium import PATIENCE
 from tests.browser.conftest import MakeVisit
 from tests.browser.digits import CHUNK, SECTIONS, records
-from tests.browser.screenshot import LARGEST, PICTURE, take
+from tests.browser.screenshot import AGAIN, LARGEST, PICTURE, sources, take
 from tests.integration.conftest import stoppable_broker
 from tests.integration.service.services import Service
 from tests.integration.service.stream import Stream
@@ -83,6 +84,9 @@ def assert_merged_comes_first(page: Page, stream: Stream) -> None:
     for place, view in enumerate(ranking["views"]):
         card = block.locator(".view").nth(place)
         expect(card.get_by_role("heading", level=4)).to_have_text(view["name"])
+        # It is of no chunk, so nothing is missing from it.
+        trends = card.locator(".trend:visible .label").all_inner_texts()
+        assert [trend.split()[0] for trend in trends] == ["Weight", "Top"]
         assert card.locator(".features .value").all_inner_texts() == [
             f"{feature['relevance']:.3f}" for feature in view["features"][:10]
         ]
@@ -194,6 +198,8 @@ def test_the_page_of_a_service(
     assert_merged_comes_first(page, stream)
 
 
-def test_the_picture_of_the_readme_is_small() -> None:
-    assert PICTURE.read_bytes().startswith(b"\x89PNG")
+def test_the_picture_of_the_readme_is_small_and_of_this_page() -> None:
     assert PICTURE.stat().st_size < LARGEST
+    with Image.open(PICTURE, formats=["PNG"]) as picture:
+        shown = picture.info.get("sources")
+    assert shown == sources(), f"the page has changed since its picture was taken: {AGAIN}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
@@ -16,9 +17,21 @@ from pathlib import Path
 from confluent_kafka.admin import AdminClient
 
 from stream_fs.broker import BOOTSTRAP_VARIABLE, Broker
+from stream_fs.broker.toolchain import Toolchain
 from tests.integration.processes import mentioning, wait_until
+from tests.integration.service.services import NOWHERE
+from tests.integration.topics import PATIENCE_SECONDS
 
 ROOT = Path(__file__).parents[2]
+OF_ITS_OWN = {BOOTSTRAP_VARIABLE: ""}
+"""A broker that the demo starts by itself."""
+FOREIGN = {
+    "STREAM_FS_KAFKA__BOOTSTRAP": NOWHERE,
+    "STREAM_FS_KAFKA__PROPERTIES__SECURITY_PROTOCOL": "SASL_SSL",
+    "STREAM_FS_STREAM__TOPICS": '["orders"]',
+    "STREAM_FS_CHUNK__RECORDS": "77",
+}
+"""Settings of a service of the user's, with which the demo has nothing to do."""
 
 
 class Demo:
@@ -59,6 +72,7 @@ def demo(directory: Path, *arguments: str, **environment: str) -> Iterator[Demo]
             cwd=directory,
             stdout=file,
             stderr=subprocess.STDOUT,
+            process_group=0,
         )
     try:
         yield Demo(process, output)
@@ -67,6 +81,17 @@ def demo(directory: Path, *arguments: str, **environment: str) -> Iterator[Demo]
         process.wait()
     wait_until(lambda: not mentioning(str(scratch)), "every process is gone")
     wait_until(lambda: not list(scratch.iterdir()), "every file is gone")
+    jars = Toolchain.found(os.environ).jars
+    if (lock := jars.with_name(f"{jars.name}.lock")).exists():
+        with lock.open() as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def stream_at(address: str) -> str:
+    """The name of the demo's stream, with which its topics and its group begin."""
+    with urllib.request.urlopen(address.rstrip("/") + "/api/status", timeout=30) as answer:
+        (topic,) = {partition["topic"] for partition in json.load(answer)["partitions"]}
+    return str(topic)
 
 
 def topics_of(stream: str, broker: Broker) -> list[str]:
@@ -74,31 +99,81 @@ def topics_of(stream: str, broker: Broker) -> list[str]:
     return [name for name in there if name.startswith(stream)]
 
 
+def groups_of(stream: str, broker: Broker) -> list[str]:
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+    there = admin.list_consumer_groups().result(PATIENCE_SECONDS)
+    assert there.errors == []
+    return [group.group_id for group in there.valid if group.group_id.startswith(stream)]
+
+
+def assert_summed_up(said: str) -> None:
+    """Whether the summary says what it should, and nothing that cannot be."""
+    assert (
+        "17,700 records in 59 chunks of 300 gave 59 rankings, each published once, without" in said
+    )
+    (rate,) = re.findall(r"^([\d,]+) records/s when they came without a pause$", said, re.M)
+    assert int(rate.replace(",", "")) > 0
+    (told,) = re.findall(
+        r"(\d+) of the (\d+) chosen features are useless ones \((\d+)%; (\d+)% of all", said
+    )
+    useless, chosen, share, share_of_all = map(int, told)
+    assert useless <= 2
+    assert share == round(100 * useless / chosen) < share_of_all < 50
+    figures = re.findall(r"(all|the) (\d+) (?:features|chosen) +(\d\.\d\d) +(\d\.\d\d)", said)
+    (_, everything, raw, scaled), (_, some, chosen_raw, chosen_scaled) = figures
+    assert chosen == int(some) < int(everything)
+    assert 0 <= float(raw) + 0.3 < float(chosen_raw) <= 1
+    assert 0 <= float(scaled) - 0.1 < float(chosen_scaled) <= 1
+
+
 def test_from_the_first_ranking_to_the_summary(tmp_path: Path, broker: Broker) -> None:
-    with demo(tmp_path, "--keep", **{BOOTSTRAP_VARIABLE: broker.bootstrap}) as running:
+    given = {**FOREIGN, BOOTSTRAP_VARIABLE: broker.bootstrap}
+    with demo(tmp_path, "--keep", **given) as running:
         running.wait_for(lambda: "status page: " in running.said, "the service is ready")
         running.wait_for(lambda: "ranking 1 after 300 records" in running.said, "a ranking")
         running.wait_for(lambda: "still running" in running.said, "the summary")
-        said = running.said
-        assert "59 rankings, each published once, without a gap" in said
-        found = re.search(r"(\d+) of the (\d+) chosen features are useless", said)
-        assert found is not None
-        assert int(found[1]) <= 2
-        figures = re.findall(r"(?:all \d+ features|the \d+ chosen) +(\d\.\d\d) +(\d\.\d\d)", said)
-        (raw, scaled), (chosen_raw, chosen_scaled) = [tuple(map(float, row)) for row in figures]
-        assert chosen_raw > raw + 0.3
-        assert chosen_scaled > scaled - 0.1
-        assert re.search(r"[\d,]+ records/s when they came without a pause", said)
-        address = re.findall(r"still running: (\S+)", said)[0]
+        assert_summed_up(running.said)
+        address = re.findall(r"still running: (\S+)", running.said)[0]
         with urllib.request.urlopen(address.rstrip("/") + "/readyz", timeout=30) as answer:
             assert answer.status == 200
-        # Others use the same broker; the demo's topics have the name of its stream.
-        with urllib.request.urlopen(address.rstrip("/") + "/api/status", timeout=30) as answer:
-            (stream,) = {partition["topic"] for partition in json.load(answer)["partitions"]}
+        stream = stream_at(address)
+        assert stream.startswith("demo-")
         assert topics_of(stream, broker) != []
+        assert groups_of(stream, broker) == [stream]
         running.process.send_signal(signal.SIGINT)
         assert running.process.wait(120) == 0, running.said
     assert topics_of(stream, broker) == []
+    assert groups_of(stream, broker) == []
+
+
+def test_on_a_broker_of_its_own_to_the_end(tmp_path: Path) -> None:
+    with demo(tmp_path, **OF_ITS_OWN) as running:
+        assert running.process.wait(300) == 0, running.said
+        assert_summed_up(running.said)
+        assert running.said.endswith("stopping the service …\n")
+
+
+def test_broken_off_in_the_middle_of_the_stream(tmp_path: Path) -> None:
+    with demo(tmp_path, **OF_ITS_OWN) as running:
+        interrupt_in_the_stream(running)
+
+
+def test_broken_off_it_leaves_nothing_on_a_given_broker(tmp_path: Path, broker: Broker) -> None:
+    with demo(tmp_path, **{BOOTSTRAP_VARIABLE: broker.bootstrap}) as running:
+        stream = interrupt_in_the_stream(running)
+    assert topics_of(stream, broker) == []
+    assert groups_of(stream, broker) == []
+
+
+def interrupt_in_the_stream(running: Demo) -> str:
+    """Ctrl-C as a terminal does it, to everything in the foreground; the name of the stream."""
+    running.wait_for(lambda: "ranking 1 after 300 records" in running.said, "a ranking")
+    (address,) = re.findall(r"status page: (\S+)", running.said)
+    stream = stream_at(address)
+    os.killpg(running.process.pid, signal.SIGINT)
+    assert running.process.wait(300) == 130, running.said
+    assert "Traceback" not in running.said
+    return stream
 
 
 def test_without_a_broker_it_says_so_and_runs_on_files(tmp_path: Path) -> None:
@@ -110,17 +185,18 @@ def test_without_a_broker_it_says_so_and_runs_on_files(tmp_path: Path) -> None:
         BOOTSTRAP_VARIABLE: "",
         "DOCKER_HOST": f"unix://{tmp_path}/none.sock",
     }
-    with demo(tmp_path, **away) as running:
+    with demo(tmp_path, "--keep", **away) as running:
         assert running.process.wait(300) == 0, running.said
         assert "there is no Kafka broker to be had here" in running.said
-        assert "openjdk-17" in running.said
+        assert "default-jre-headless" in running.said
         assert "29 rankings, each published once, without a gap" in running.said
         assert "0 of the" in running.said
+        assert running.said.endswith("without a broker nothing can be kept running\n")
 
 
 def test_broken_off_while_the_broker_starts(tmp_path: Path) -> None:
     scratch = tmp_path / "scratch"
-    with demo(tmp_path, **{BOOTSTRAP_VARIABLE: ""}) as running:
+    with demo(tmp_path, **OF_ITS_OWN) as running:
         running.wait_for(
             lambda: any("kafka" in line for line in mentioning(str(scratch)).values()),
             "the broker is being started",

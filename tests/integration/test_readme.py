@@ -6,7 +6,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,9 +13,11 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from stream_fs.broker import Broker
+from tests.deploy.wheels import built, installed
 
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"^```(console|python)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+INSTALL = "pip install ."
 RUN = "stream-fs run "
 TOPICS = ("digits", "digits.state", "digits.rankings", "digits.dead-letters")
 
@@ -35,17 +36,23 @@ class Reader:
         self.directory = directory
         self.bootstrap = bootstrap
         self.service: subprocess.Popen[str] | None = None
+        self.programs: Path | None = None
+        """Of an environment with what was installed, and no trace of this checkout."""
         self.done: list[str] = []
         self.environment = {
-            **os.environ,
-            "PYTHONPATH": str(ROOT),
+            **{name: text for name, text in os.environ.items() if not name.startswith("PYTHON")},
             "STREAM_FS_KAFKA__BOOTSTRAP": bootstrap,
             "STREAM_FS_SERVICE__PORT": "0",
         }
 
     def types(self, command: str) -> None:
         if command.startswith("make "):
+            # `make demo` is the demo, which has tests of its own; `make test` runs this.
             subprocess.run(["make", "--dry-run", *command.split()[1:]], cwd=ROOT, check=True)
+        elif command == INSTALL:
+            clone = self.directory / "clone"
+            clone.mkdir()
+            self.programs = installed(built(clone), self.directory / "environment")
         elif command.startswith(RUN):
             self.service = subprocess.Popen(
                 self.program(command), cwd=self.directory, env=self.environment, text=True
@@ -71,13 +78,17 @@ class Reader:
     def program(self, command: str) -> list[str]:
         name, *arguments = command.split()
         assert name == "stream-fs", f"the README has a command that is not ours: {command}"
-        return [sys.executable, "-m", "stream_fs.cli", *arguments]
+        return [str(self.installed(name)), *arguments]
+
+    def installed(self, name: str) -> Path:
+        assert self.programs is not None, f"the README has not said how to get {name}"
+        return self.programs / name
 
     def executes(self, code: str) -> None:
         script = self.directory / "example.py"
         script.write_text(code.replace("localhost:9092", self.bootstrap))
         ended = subprocess.run(
-            [sys.executable, "-W", "error", str(script)],
+            [self.installed("python"), "-W", "error", str(script)],
             cwd=self.directory,
             env=self.environment,
             capture_output=True,

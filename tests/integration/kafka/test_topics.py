@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from confluent_kafka import Consumer, TopicPartition
 
 from stream_fs.errors import FatalError
 from stream_fs.kafka import (
@@ -52,6 +53,23 @@ def test_planned_topics_are_made_and_have_no_problems(
     assert topics.create(plans) == []
     for plan in plans:
         assert plan.config.items() <= topics.config(plan.name).items()
+
+
+def test_a_group_is_deleted_when_nobody_is_in_it(backend: KafkaBackend) -> None:
+    topic, group = backend.topics.create("input"), backend.topics.unique("group")
+    topics = Plans(backend.settings())
+    topics.delete_group(group)  # there is none
+    address = {"bootstrap.servers": backend.topics.bootstrap}
+    consumer = Consumer({**address, "group.id": group, "enable.auto.commit": False})
+    consumer.subscribe([topic])
+    until(lambda: not consumer.poll(0.1) and bool(consumer.assignment()), "it has joined")
+    with pytest.raises(FatalError, match=f"deleting consumer group {group}"):
+        topics.delete_group(group)
+    consumer.commit(offsets=[TopicPartition(topic, 0, 0)], asynchronous=False)
+    consumer.close()
+    topics.delete_group(group)
+    there = backend.topics.admin.list_consumer_groups().result(PATIENCE_SECONDS).valid
+    assert group not in {one.group_id for one in there}
 
 
 def test_topics_that_are_not_as_planned(backend: KafkaBackend) -> None:

@@ -117,6 +117,24 @@ def test_the_ranking_of_the_whole_stream_comes_first(
     }
 
 
+def test_other_streams_on_the_same_topic_are_not_shown(
+    stream: Stream, member: MakeMember, watch: Watch
+) -> None:
+    stream.feed(chunks(1))
+    member(stream).completes(1)
+    (first,) = values(stream)
+    ranking = decode_ranking(first)
+    backend, rankings = KafkaBackend(stream.topics), stream.configuration().output.topic
+    # A name that begins like ours, and a sequence that would be a gap in ours.
+    foreign = publish(replace(ranking, stream=f"{stream.name}-2", sequence=7))
+    backend.produce(Partition(rankings, 0), foreign.value, foreign.key, foreign.headers)
+    for words in (["--from-beginning"], []):
+        watching = watch(stream, "--json", "--timeout", "3", *words)
+        assert watching.ends() == 5
+        assert watching.lines == [first]
+        assert watching.told == []
+
+
 def test_it_shows_everything_from_the_beginning_and_leaves_no_trace(
     stream: Stream, member: MakeMember, watch: Watch
 ) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,12 +9,13 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from stream_fs.demo.commands import Commands, without_settings
 from stream_fs.demo.digits import digits
 from stream_fs.demo.following import Seen, follow, speed
 from stream_fs.demo.rankings import Lines
 from stream_fs.demo.screen import Screen
 from stream_fs.demo.stream import CHUNK, MISSING, Stream, prepare
-from stream_fs.demo.summary import Chosen, everything, quality, summary
+from stream_fs.demo.summary import Chosen, described, everything, quality, summary
 from stream_fs.service.configuration import load
 from stream_fs.wire import RankingMessage, encode_ranking
 from stream_fs.wire.rankings import Change, Feature, Fit, RankedView, Records
@@ -87,6 +89,27 @@ def test_the_files_are_what_the_service_takes(stream: Stream) -> None:
             assert np.isfinite(rows[~missing]).all()
 
 
+def test_settings_of_the_user_do_not_reach_the_commands(
+    stream: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STREAM_FS_CORE", "numpy")
+    monkeypatch.setenv("STREAM_FS_KAFKA__BOOTSTRAP", "prod:9092")
+    monkeypatch.setenv("STREAM_FS_KAFKA__PROPERTIES__SASL_PASSWORD", "secret")
+    environ = without_settings(os.environ)
+    assert os.environ.items() - environ.items() == {
+        ("STREAM_FS_KAFKA__BOOTSTRAP", "prod:9092"),
+        ("STREAM_FS_KAFKA__PROPERTIES__SASL_PASSWORD", "secret"),
+    }
+    commands = Commands(Console(file=io.StringIO()), stream.config.parent, environ)
+    show = ("config", "show", "--config", str(stream.config))
+    with commands.background(*show) as showing:
+        assert showing.command.wait() == 0
+        for told in (commands.run(*show), showing.output.read_text()):
+            assert ADDRESS in told
+            assert "prod" not in told
+            assert "sasl" not in told
+
+
 def test_half_a_line_waits_for_its_rest(tmp_path: Path) -> None:
     path = tmp_path / "rankings.jsonl"
     lines = Lines(path)
@@ -131,10 +154,17 @@ def test_useless_features_spoil_the_clusters(stream: Stream) -> None:
     assert quality(stream, useful).raw > quality(stream, everything(stream)).raw + 0.3
 
 
+@pytest.mark.parametrize("passes", [1, 2])
+def test_as_many_records_are_announced_as_come(stream: Stream, passes: int) -> None:
+    told = described(stream, passes)
+    assert told.endswith(f" {passes * stream.records:,} records.")
+    assert ("again" in told) is (passes > 1)
+
+
 def test_the_summary_tells_of_gaps(stream: Stream) -> None:
     seen = [Seen(ranking(stream, number), float(number)) for number in (1, 2, 3)]
     told = summary(stream, seen, seen)
-    assert f"{3 * CHUNK:,} records in 3 chunks gave 3 rankings, each published once" in told
+    assert f"{3 * CHUNK:,} records in 3 chunks of {CHUNK} gave 3 rankings, each" in told
     assert f"{CHUNK} records/s" in told
     assert "gaps" in summary(stream, [seen[0], seen[2]], [])
 

@@ -5,7 +5,7 @@ import { draw, make, mark, say } from "./elements.js";
 const WIDTH = 120;
 const HEIGHT = 30;
 
-/** A line over the chunks. */
+/** A line over the rankings. */
 export class Sparkline {
   constructor() {
     this.area = draw("path", { class: "area" });
@@ -39,7 +39,7 @@ export class Sparkline {
     const values = points.map(([, y]) => y);
     const text = values.length === 0
       ? `${what}: no values yet`
-      : `${what}, chunks ${points[0][0]} to ${points[points.length - 1][0]}: now `
+      : `${what}, rankings ${points[0][0]} to ${points[points.length - 1][0]}: now `
         + `${format(values[values.length - 1])}, lowest ${format(Math.min(...values))}, `
         + `highest ${format(Math.max(...values))}`;
     say(this.title, text);

@@ -84,6 +84,8 @@ class View {
     const { weight, missing, overlap } = this.trends;
     weight.show("Weight", decimal(view.weight), sequence, history.weight, heaviest, decimal);
     missing.show("Missing", share(view.missing), sequence, history.missing, 1, share);
+    // The ranking of a whole stream is of no chunk that could lack something.
+    missing.element.hidden = history.missing.every((value) => value === null);
     overlap.show(`Top ${view.top} stable`, share(view.overlap), sequence, history.overlap, 1, share);
     this.heat.element.hidden = view.scores === null;
     if (view.scores !== null) this.heat.show(view);
