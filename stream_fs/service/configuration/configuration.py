@@ -6,7 +6,7 @@ from typing import Annotated, Final
 
 from pydantic import BeforeValidator, Field
 
-from stream_fs.kafka.settings import ClientSettings, Rebalance
+from stream_fs.kafka.settings import ClientSettings, Rebalance, is_secret
 from stream_fs.pipeline.settings import DeadLetterSettings, StreamSettings
 from stream_fs.selector import Params, View, params
 from stream_fs.service.configuration import sections
@@ -86,9 +86,15 @@ class Configuration(Section):
         return client_settings(self.kafka)
 
     def secrets(self) -> frozenset[str]:
-        """Every secret value, for whoever has to keep them out of a text."""
+        """Every secret value, for whoever has to keep them out of a text.
+
+        What is secret is told by the name of the property: a user's name may come from a variable,
+        too, and would be cut out of every message that has the word.
+        """
         return frozenset(
-            value.reveal() for value in self.kafka.properties.values() if isinstance(value, Secret)
+            value.reveal()
+            for name, value in self.kafka.properties.items()
+            if isinstance(value, Secret) and is_secret(name)
         )
 
 

@@ -10,6 +10,7 @@ from stream_fs.errors import InvalidParameter
 from stream_fs.kafka import ClientSettings, KafkaTransport, Rebalance
 from stream_fs.kafka.clients import state_consumer, transactional_producer
 from stream_fs.kafka.errors import Trouble
+from stream_fs.kafka.settings import is_secret
 
 
 def settings(**more: Any) -> ClientSettings:
@@ -140,6 +141,40 @@ def test_an_unknown_property_is_named() -> None:
         state_consumer(settings(properties={"fetch.min.byts": 1}), Trouble())
     with pytest.raises(InvalidParameter, match=r"no\.such\.property"):
         KafkaTransport(settings(properties={"no.such.property": 1}), str)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "sasl.jaas.config",
+        "sasl.oauthbearer.assertion.private.key.passphrase",
+        "sasl.oauthbearer.assertion.private.key.pem",
+        "sasl.oauthbearer.client.credentials.client.secret",
+        "sasl.oauthbearer.client.secret",
+        "sasl.oauthbearer.config",
+        "sasl.password",
+        "ssl.key.password",
+        "ssl.key.pem",
+        "ssl.keystore.password",
+    ],
+)
+def test_what_holds_a_secret_is_told_by_its_name(name: str) -> None:
+    assert is_secret(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "sasl.username",
+        "sasl.oauthbearer.client.id",
+        "sasl.oauthbearer.token.endpoint.url",
+        "ssl.ca.pem",
+        "ssl.certificate.pem",
+        "ssl.key.location",
+    ],
+)
+def test_what_holds_none_may_be_shown(name: str) -> None:
+    assert not is_secret(name)
 
 
 def test_secrets_are_not_shown() -> None:
