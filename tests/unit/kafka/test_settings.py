@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +12,8 @@ from stream_fs.errors import InvalidParameter
 from stream_fs.kafka import ClientSettings, KafkaTransport, Rebalance
 from stream_fs.kafka.clients import state_consumer, transactional_producer
 from stream_fs.kafka.errors import Trouble
-from stream_fs.kafka.settings import is_secret
+from stream_fs.kafka.properties import refusal
+from stream_fs.kafka.settings import Property, is_secret
 
 
 def settings(**more: Any) -> ClientSettings:
@@ -183,6 +186,22 @@ def test_secrets_are_not_shown() -> None:
     assert "hunter" not in repr(chosen)
     said = "hunter2 and hunter3 do not work in r1"
     assert chosen.redacted(said) == "*** and *** do not work in r1"
+
+
+def test_the_library_judges_a_property_without_a_client() -> None:
+    before = threading.active_count(), len(list(Path("/proc/self/task").iterdir()))
+    right: dict[str, Property] = {
+        "client.rack": "r",
+        "check.crcs": False,
+        "fetch.wait.max.ms": "5",
+        "ssl.ca.location": "/not/here",
+        "compression.type": "zstd",
+        "sasl.mechanism": "PLAIN",
+    }
+    for name, value in right.items():
+        assert refusal(name, value) is None
+    assert refusal("compression.type", "zip") == 'Invalid value "zip"'
+    assert (threading.active_count(), len(list(Path("/proc/self/task").iterdir()))) == before
 
 
 def test_secrets_are_not_shown_when_a_client_cannot_be_made() -> None:
