@@ -113,11 +113,31 @@ def test_records_that_wait_for_their_chunk_are_told(place: Place, capsys: Captur
     place.input.write_bytes(b"".join(values(75)))
     assert main(place.command()) == ExitCode.OK
     # 60 and, of what follows, 15 good ones and a bad one: 60 good ones are the first chunk.
-    assert "waiting       16 records" in capsys.readouterr().err
+    told = "waiting       15 records and 1 bad one, for their chunk to be full\n"
+    assert told in capsys.readouterr().err
     assert main(place.command()) == ExitCode.OK
     err = capsys.readouterr().err
     assert "records       16, from 65 on" in err
     assert "rankings      0 of them in this run" in err
+    assert told in err
+
+
+@pytest.mark.parametrize(
+    ("policy", "letters", "waiting"),
+    [
+        ("dead_letter", "0\n", "0 records and 90 bad ones, for"),
+        ("skip", "90 (dimension 90)\n", "0 records, for"),
+    ],
+)
+def test_bad_records_that_wait_are_told_from_good_ones(
+    policy: str, letters: str, waiting: str, place: Place, capsys: Capture
+) -> None:
+    place.input.write_bytes(encode_record({"fourier": np.ones(3)}) * 90)
+    flags = ["--set", f"dead_letters.policy={policy}"]
+    assert main(place.command(*flags)) == ExitCode.OK
+    err = capsys.readouterr().err
+    assert f"dead letters  {letters}" in err
+    assert f"waiting       {waiting} their chunk to be full\n" in err
 
 
 def test_timestamps_are_in_the_rankings(place: Place) -> None:
