@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 import pytest
@@ -176,12 +177,6 @@ def test_what_is_refused_ends_with_3(place: Place, capsys: Capture) -> None:
     assert main(place.command()) == ExitCode.REFUSED
 
 
-def test_output_that_cannot_be_written_is_told_in_words(place: Place, capsys: Capture) -> None:
-    command = ["replay", "--config", str(place.config), str(place.input)]
-    assert main([*command, "--rankings", "/nowhere/at/all"]) == ExitCode.PROBLEM
-    assert capsys.readouterr().err.startswith("stream-fs: /nowhere/at/all: No such file")
-
-
 # --- as a process ---------------------------------------------------------------------------------
 
 
@@ -278,6 +273,44 @@ def test_interrupted_it_ends_in_order(
     assert len(done) < len(undisturbed[0])
     assert main(place.command()) == ExitCode.OK
     assert place.output == undisturbed
+
+
+@pytest.mark.parametrize("flag", ["--rankings", "--dead-letters", "--checkpoint"])
+def test_a_place_that_does_not_exist_cannot_be_written_to(
+    flag: str, place: Place, start: Callable[[list[str]], Process]
+) -> None:
+    nowhere = str(place.config.parent / "none" / "file")
+    code, err = start(place.command(flag, nowhere)).ends()
+    assert code == ExitCode.STORAGE
+    assert err.startswith(f"stream-fs: {nowhere} cannot be written: No such file or directory. ")
+
+
+def test_rankings_that_find_no_room_end_it(place: Place) -> None:
+    with Path("/dev/full").open("wb") as full:
+        code, err = printing(place, full)
+    assert code == ExitCode.STORAGE
+    assert err.startswith("stream-fs: standard output cannot be written: No space left on device")
+    assert err.count("\n") == 1
+
+
+def test_a_reader_of_rankings_that_has_seen_enough_is_no_error(place: Place) -> None:
+    ours, theirs = os.pipe()
+    os.close(ours)
+    with open(theirs, "wb") as gone:  # noqa: PTH123  # a pipe has no path
+        assert printing(place, gone) == (ExitCode.OK, "")
+
+
+def printing(place: Place, output: BinaryIO) -> tuple[int, str]:
+    """A replay whose rankings go to standard output."""
+    ended = subprocess.run(
+        [sys.executable, "-m", "stream_fs.cli", "replay", "--config", place.config, place.input],
+        stdout=output,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+        cwd=ROOT,
+    )
+    return ended.returncode, ended.stderr
 
 
 def test_a_second_one_on_the_same_checkpoint_is_refused(
