@@ -7,7 +7,7 @@ StreamFsError
 ├── NotFitted           asked for a result before the first chunk was complete
 ├── IncompatibleState   a saved or merged state that does not belong here (also a ValueError)
 ├── InvalidMessage      a ranking that cannot be written or read (also a ValueError)
-├── CannotWrite         a file cannot be written: a full disk, or a limit
+├── CannotWrite         a file cannot be written: a full disk, a limit, or no place for it
 ├── TransportError      the broker or the client to it
 │   ├── RetriableError      nothing happened; the same call may be made again
 │   ├── AbortableError      the transaction must be aborted; its content may be sent again
@@ -95,7 +95,7 @@ class InvalidMessage(StreamFsError, ValueError):
 
 
 class CannotWrite(StreamFsError):
-    """A file cannot be written, for want of room most of the time; what was saved before is whole.
+    """A file cannot be written, for want of room or of a place; what was saved before is whole.
 
     ``path`` is the file.
     """
@@ -104,7 +104,7 @@ class CannotWrite(StreamFsError):
         """Compose the message from the file and the system's reason."""
         self.path = path
         super().__init__(
-            f"{path} cannot be written: {reason}. What was saved before is whole: make room, and "
+            f"{path} cannot be written: {reason}. What was saved before is whole: once it can be, "
             "give the same command again"
         )
 

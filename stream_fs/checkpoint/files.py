@@ -27,6 +27,15 @@ from stream_fs.errors import CannotWrite, CorruptSnapshot
 MAGIC: Final = b"stream-fs checkpoint 1\n"
 
 _NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+_NO_PLACE: Final = (
+    errno.EACCES,
+    errno.EPERM,
+    errno.EROFS,
+    errno.ENOENT,
+    errno.ENOTDIR,
+    errno.EISDIR,
+    errno.ENAMETOOLONG,
+)
 _HEAD: Final = struct.Struct("<IIII")
 _LENGTH: Final = 4
 
@@ -43,27 +52,29 @@ def write_export(path: str | PathLike[str], export: Export) -> None:
     """Write the file under a temporary name beside it, and rename it when it is safe on disk.
 
     A crash leaves the old file or the new one, never anything between. Raises `CannotWrite` where
-    there is no room.
+    there is no room, or no such place.
     """
     target = Path(path)
     unfinished = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     snapshot, progress = export.snapshot, encode_progress(export.progress)
     lengths = [len(part) for part in snapshot.parts]
     head = (len(progress), zlib.crc32(progress), len(snapshot.manifest), len(lengths))
-    try:
-        with writing(target), unfinished.open("wb") as file:
-            file.write(MAGIC)
-            file.write(_HEAD.pack(*head))
-            file.write(struct.pack(f"<{len(lengths)}I", *lengths))
-            file.write(progress)
-            file.write(snapshot.manifest)
-            file.writelines(snapshot.parts)
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.replace(target)
-        sync_directory(target.parent)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    with writing(target):
+        file = unfinished.open("wb")
+        try:
+            with file:
+                file.write(MAGIC)
+                file.write(_HEAD.pack(*head))
+                file.write(struct.pack(f"<{len(lengths)}I", *lengths))
+                file.write(progress)
+                file.write(snapshot.manifest)
+                file.writelines(snapshot.parts)
+                file.flush()
+                os.fsync(file.fileno())
+            unfinished.replace(target)
+            sync_directory(target.parent)
+        finally:
+            unfinished.unlink(missing_ok=True)
 
 
 def read_export(path: str | PathLike[str]) -> Export:
@@ -107,12 +118,12 @@ class _Reader:
 
 
 @contextmanager
-def writing(path: Path | None) -> Iterator[None]:
+def writing(path: object) -> Iterator[None]:
     """Tell in our words what keeps a file from being written: `CannotWrite`."""
     try:
         yield
     except OSError as error:
-        if error.errno not in _NO_ROOM:
+        if error.errno not in (*_NO_ROOM, *_NO_PLACE):
             raise
         raise CannotWrite(path, error.strerror or "no reason is given") from error
 

@@ -7,6 +7,7 @@ import json
 from stream_fs.checkpoint.plain import LARGEST
 from stream_fs.cli import moving
 from stream_fs.cli.arguments import Arguments, Commands, add_configuration, configuration
+from stream_fs.cli.files import whole
 from stream_fs.cli.partitions import add_place, agreed, partitions
 from stream_fs.errors import InvalidConfiguration
 from stream_fs.pipeline.administration import Standing, begin_at, forget, standing
@@ -40,7 +41,7 @@ def add(commands: Commands) -> None:
     add_place(reset)
     reset.add_argument(
         "--to-offset",
-        type=int,
+        type=whole,
         metavar="N",
         help="continue at this offset of the input (default: where a new partition begins)",
     )

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stream_fs.cli.arguments import Arguments, Commands, add_debug, count
+from stream_fs.cli.files import above_zero
 from stream_fs.service.exit_codes import ExitCode
 
 if TYPE_CHECKING:
@@ -151,14 +152,14 @@ def progress(done: int, planned: int) -> Iterator[Callable[[Task], None]]:
 
 
 def _share(text: str) -> float:
-    value = float(text)
-    if not 0 < value < 1:
-        raise argparse.ArgumentTypeError(f"must lie between 0 and 1, not {text}")
+    value = above_zero(text)
+    if not value < 1:
+        raise argparse.ArgumentTypeError("should be a number above 0 and below 1")
     return value
 
 
 def _rows(text: str) -> int:
-    value = int(text)
+    value = count(text)
     if value < LEAST_ROWS:
-        raise argparse.ArgumentTypeError(f"must be at least {LEAST_ROWS}, not {text}")
+        raise argparse.ArgumentTypeError(f"should be a whole number from {LEAST_ROWS}")
     return value

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import logging
+import os
 import sys
 import traceback
 from collections.abc import Sequence
+from importlib import metadata
 
 from stream_fs.cli import (
     checkpoint,
@@ -33,13 +35,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     # message at the end is enough.
     logging.getLogger(ROOT).addHandler(logging.NullHandler())
     try:
-        return int(arguments.command(arguments))
+        code = int(arguments.command(arguments))
+        sys.stdout.flush()  # what cannot be written any more is to be told of
+        return code
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
+    except BrokenPipeError:  # whoever was reading has seen enough
+        _drop_output()
+        return ExitCode.OK
     except Exception as error:  # noqa: BLE001  # told to the user, with a code
         if arguments.debug:
             _tell("".join(traceback.format_exception(error)), arguments)
         _tell(f"stream-fs: {_message(error)}\n", arguments)
+        _drop_output()
         return exit_code(error)
 
 
@@ -52,6 +60,8 @@ def parser() -> argparse.ArgumentParser:
         epilog=f"exit codes:\n{codes}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    told = f"stream-fs {metadata.version('stream-fs')}"
+    parser.add_argument("--version", action="version", version=told, help="print it, and end")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in (
         run,
@@ -79,6 +89,16 @@ def _message(error: Exception) -> str:
             f"there is not enough memory; give the process more: {str(error) or 'no size is told'}"
         )
     return f"{type(error).__name__}: {error} (this should not happen; --debug shows where it did)"
+
+
+def _drop_output() -> None:
+    """Let go of what cannot be written: the interpreter would fail on it at its end, once more."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, sys.stdout.fileno())
+        os.close(null)
 
 
 def _tell(text: str, arguments: argparse.Namespace) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from stream_fs.checkpoint import decode
-from stream_fs.checkpoint.files import Export, read_export, write_export
+from stream_fs.checkpoint.files import Export, read_export, write_export, writing
 from stream_fs.cli.arguments import Arguments, Commands, add_configuration, configuration
 from stream_fs.cli.files import whole
 from stream_fs.cli.partitions import add_place, agreed, one, partitions
@@ -64,7 +64,8 @@ def _export(arguments: Arguments) -> ExitCode:
     snapshot, progress = export.snapshot, export.progress
     state = decode(snapshot.manifest, snapshot.parts, loaded.params()).state
     if arguments.selector:
-        write_file(arguments.file, state, ())
+        with writing(arguments.file):
+            write_file(arguments.file, state, ())
     else:
         write_export(arguments.file, export)
     behind = progress.chunk - state.chunk

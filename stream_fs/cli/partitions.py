@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from stream_fs.cli.arguments import Arguments
+from stream_fs.cli.files import whole
 from stream_fs.errors import InvalidConfiguration
 from stream_fs.kafka import KafkaTransport, Topics
 from stream_fs.pipeline.ports import Partition, Transport
@@ -20,7 +21,7 @@ from stream_fs.service.configuration import Configuration
 def add_place(parser: argparse.ArgumentParser) -> None:
     """The flags that `partitions` reads."""
     parser.add_argument("--topic", help="only this input topic (default: all of the stream)")
-    parser.add_argument("--partition", type=int, metavar="N", help="only this partition")
+    parser.add_argument("--partition", type=whole, metavar="N", help="only this partition")
     parser.add_argument(
         "--replay",
         metavar="FILE",
@@ -87,7 +88,12 @@ def agreed(arguments: Arguments, question: str) -> bool:
         return True
     if not sys.stdin.isatty():
         raise InvalidConfiguration(["--yes: is missing, and there is nobody to ask"])
-    if input(f"{question} [y/N] ").strip().lower() in ("y", "yes"):
+    try:
+        answer = input(f"{question} [y/N] ")
+    except EOFError:  # Ctrl-D
+        print()
+        answer = ""
+    if answer.strip().lower() in ("y", "yes"):
         return True
     print("nothing was changed")
     return False

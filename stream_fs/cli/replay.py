@@ -150,12 +150,15 @@ def _told(summary: Summary) -> str:
     records = summary.position - summary.resumed
     reasons = ", ".join(f"{reason} {count}" for reason, count in sorted(summary.letters.items()))
     rate = records / summary.seconds if summary.seconds else 0.0
+    # Dead letters go out with the chunk that they came in: before that there are none.
+    letters = summary.waiting_letters
+    bad = f" and {letters} bad one{'s' if letters > 1 else ''}" if letters else ""
     lines = [
         f"records       {records}" + (f", from {summary.resumed} on" if summary.resumed else ""),
         f"dead letters  {summary.letters.total()}" + (f" ({reasons})" if reasons else ""),
         f"chunks        {summary.chunk}",
         f"rankings      {summary.rankings}" + (" of them in this run" if summary.resumed else ""),
-        f"waiting       {summary.waiting} records, for their chunk to be full",
+        f"waiting       {summary.waiting} records{bad}, for their chunk to be full",
         *(f"remark        {remark}" for remark in summary.remarks),
         f"time          {summary.seconds:.1f} s, {rate:.0f} records/s",
     ]

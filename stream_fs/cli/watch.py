@@ -66,12 +66,8 @@ def _watch(arguments: Arguments) -> ExitCode:
     loaded = configuration(arguments)
     stream = loaded.stream.name
     subscriber, first = _subscribed(loaded, from_beginning=arguments.from_beginning)
-    try:
-        with contextlib.closing(subscriber), _display(arguments, loaded) as display:
-            return _follow(subscriber, stream, first, display, arguments.count, arguments.timeout)
-    except BrokenPipeError:  # whoever was reading has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return ExitCode.OK
+    with contextlib.closing(subscriber), _display(arguments, loaded) as display:
+        return _follow(subscriber, stream, first, display, arguments.count, arguments.timeout)
 
 
 def _subscribed(loaded: Configuration, *, from_beginning: bool) -> tuple[Subscriber, list[Message]]:

@@ -2,20 +2,20 @@
 
 StreamFsError
 └── EvaluationError
-    ├── DataNotFound    the directory, data set or mask file is not there
+    ├── DataNotFound    the directory, data set or mask file is not there (an InvalidParameter)
     ├── DataMalformed   an archive is there but is not what it should be (also a ValueError)
-    ├── UnknownName     an experiment that is not there
+    ├── UnknownName     an experiment that is not there (an InvalidParameter)
     └── ExtraMissing    an optional dependency is not installed (also an ImportError)
 """
 
-from stream_fs.errors import StreamFsError
+from stream_fs.errors import InvalidParameter, StreamFsError
 
 
 class EvaluationError(StreamFsError):
     """The root of the errors of this package."""
 
 
-class DataNotFound(EvaluationError):
+class DataNotFound(EvaluationError, InvalidParameter):
     """A directory, data set or mask file is not there."""
 
 
@@ -23,7 +23,7 @@ class DataMalformed(EvaluationError, ValueError):
     """An archive does not hold what it should."""
 
 
-class UnknownName(EvaluationError, ValueError):
+class UnknownName(EvaluationError, InvalidParameter):
     """An experiment was asked for that is not there."""
 
 

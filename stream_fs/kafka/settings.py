@@ -87,7 +87,9 @@ _PRODUCER_ONLY: Final = re.compile(
     r"(queue\.buffering|linger|batch|compression|partitioner|sticky\.partitioning)(\.|$)"
     r"|(retry\.backoff(\.max)?\.ms|retries|message\.send\.max\.retries|request\.timeout\.ms)$"
 )
-_SECRET: Final = re.compile(r"password|secret|jaas|oauthbearer\.config|key\.pem|token(?!.*url)")
+_SECRET: Final = re.compile(
+    r"password|passphrase|secret|jaas|oauthbearer\.config|key\.pem|token(?!.*url)"
+)
 
 
 def is_secret(name: str) -> bool:

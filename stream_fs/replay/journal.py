@@ -164,7 +164,8 @@ class Journal:
 
 def _locked(path: Path) -> BinaryIO:
     """The file for reading and appending, made where it is not there, and ours alone."""
-    file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o644), "r+b")
+    with writing(path):
+        file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o644), "r+b")
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         # Whoever had the lock may have put another file in its place meanwhile.

@@ -41,22 +41,24 @@ class FileOutput:
     """A file."""
 
     def __init__(self, path: Path, written: Written) -> None:
-        if path.exists() and not path.is_file():
-            raise InvalidParameter(f"{path} is not a plain file, and cannot be cut back")
+        with writing(path):
+            if path.exists() and not path.is_file():
+                raise InvalidParameter(f"{path} is not a plain file, and cannot be cut back")
         self._path = path
         self._written = written
         self._file: BinaryIO | None = None
         self.length = 0
 
     def begin(self, length: int, checkpoint: str) -> None:
-        """Open the file; `ReplayChanged` where it lacks what was written."""
+        """Open the file; `ReplayChanged` where it lacks what was written, or `CannotWrite`."""
         found = self._path.stat().st_size if self._path.exists() else 0
         if found < length:
             raise ReplayChanged(checkpoint, [f"{self._path}: {length} bytes → {found} bytes"])
-        self._file = self._path.open("r+b" if self._path.exists() else "xb")
-        self._file.truncate(length)
-        self._file.seek(length)
-        sync_directory(self._path.parent)
+        with writing(self._path):
+            self._file = self._path.open("r+b" if self._path.exists() else "xb")
+            self._file.truncate(length)
+            self._file.seek(length)
+            sync_directory(self._path.parent)
         self.length = length
 
     def append(self, records: Sequence[Outgoing]) -> None:
@@ -88,10 +90,11 @@ class StreamOutput:
             raise ReplayChanged(checkpoint, [f"output: {length} bytes of a file → a stream"])
 
     def append(self, records: Sequence[Outgoing]) -> None:
-        """Write at once, for whoever waits at the other end."""
-        for record in records:
-            self.length += self._stream.write(self._written(record))
-        self._stream.flush()
+        """Write at once, for whoever waits at the other end; `CannotWrite` where it is full."""
+        with writing("standard output"):
+            for record in records:
+                self.length += self._stream.write(self._written(record))
+            self._stream.flush()
 
     def close(self) -> None:
         """The stream is not ours."""

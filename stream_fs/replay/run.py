@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
@@ -73,9 +73,23 @@ class Summary:
     remarks: list[str] = field(default_factory=list)
     """What went otherwise than it should, although it goes on."""
 
+    skipping: bool = False
+    """Whether bad records are skipped, and so wait for nothing."""
+    unranked: int = 0
+    """Good records that were read, and are in no chunk yet."""
+
     @property
     def waiting(self) -> int:
-        """Records behind the last full chunk: they are in no ranking."""
+        """Good records behind the last full chunk: they are in no ranking."""
+        return min(self.unranked, self._behind)
+
+    @property
+    def waiting_letters(self) -> int:
+        """Bad records among them: they become dead letters with their chunk."""
+        return 0 if self.skipping else self._behind - self.waiting
+
+    @property
+    def _behind(self) -> int:
         return max(0, self.position - self.next)
 
 
@@ -95,14 +109,12 @@ def replay(
     settings = replace(
         plan.settings, record_format=plan.sources[0].format, start="earliest", merge_every=None
     )
-    summary = Summary()
+    summary = Summary(skipping=settings.dead_letters.policy == "skip")
     began = time.monotonic()
     with _opened(plan, settings) as transport, threadpool_limits(1):
         reading = transport.reading
         assert reading is not None
-        observer = _Observer(
-            summary, reading.expected, skipping=settings.dead_letters.policy == "skip"
-        )
+        observer = _Observer(summary, reading.expected)
         worker = Worker(
             [plan.topic],
             settings,
@@ -168,10 +180,11 @@ def _length(journal: Journal, lengths: Mapping[str, int], topic: str) -> int:
 class _Observer:
     """Counts, for the summary."""
 
-    def __init__(self, summary: Summary, left: Mark | None, *, skipping: bool) -> None:
+    def __init__(self, summary: Summary, left: Mark | None) -> None:
         self._summary = summary
         self._left = left
-        self._skipping = skipping
+        self._unpublished: deque[int] = deque()
+        """Records of the chunks that are folded in, and whose rankings are not out yet."""
         self.chunks = 0
 
     def __call__(self, event: events.Event) -> None:
@@ -190,15 +203,21 @@ class _Observer:
                     f"chunk {event.chunk}, computed again, is not as it was written: another CPU?"
                 )
             case events.RecordsRead():
-                if self._skipping:
+                summary.unranked += event.good
+                if summary.skipping:
                     summary.letters.update(event.bad)
             case events.ChunkUpdated():
                 self.chunks += 1
+                if event.replayed:  # published by an earlier life
+                    summary.unranked -= event.report.rows
+                else:
+                    self._unpublished.append(event.report.rows)
             case events.ChunkCommitted():
                 summary.rankings += 1
                 summary.chunk += 1
                 summary.next = event.next_offset
-                if not self._skipping:
+                summary.unranked -= self._unpublished.popleft()
+                if not summary.skipping:
                     summary.letters.update(event.letters)
             case _:
                 pass

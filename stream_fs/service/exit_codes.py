@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from enum import IntEnum
 from typing import Self
 
@@ -48,7 +49,8 @@ def exit_code(error: BaseException) -> ExitCode:
             return ExitCode.REFUSED
         case TransportError():
             return ExitCode.BROKER
-        case CannotWrite():
+        # The latter of what was only printed, into a file.
+        case CannotWrite() | OSError(errno=errno.ENOSPC | errno.EDQUOT | errno.EFBIG):
             return ExitCode.STORAGE
         case _:
             return ExitCode.PROBLEM

@@ -63,7 +63,7 @@ def topic_problems(configuration: Configuration, topics: Topics) -> list[str]:
                 f"{allowed - HEADERS_BYTES} or more"
             )
     too_large = ranking_problem(configuration, sum(existing.values()))
-    return problems if too_large is None else [*problems, too_large]
+    return problems if too_large is None else [*problems, f"output.top: {too_large}"]
 
 
 def topic_gaps(configuration: Configuration, topics: Topics) -> list[str]:

@@ -5,17 +5,39 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import get_args
+from typing import get_args, get_type_hints
 
 import promql_parser
 from prometheus_client import CollectorRegistry, Histogram, Info
 from prometheus_client.metrics import MetricWrapperBase
 
 from stream_fs.pipeline import events
+from stream_fs.records import Reason
 from stream_fs.service.metrics import Metrics
 
 TARGET = frozenset({"job", "instance", "namespace"})
 """Labels that Prometheus adds to everything that it scrapes."""
+
+
+def _outcomes(event: type) -> tuple[str, ...]:
+    return get_args(get_type_hints(event)["outcome"])
+
+
+VALUES: Mapping[tuple[str, str], tuple[str, ...]] = {
+    ("stream_fs_records_total", "outcome"): ("good", "bad"),
+    ("stream_fs_bad_records_total", "reason"): get_args(Reason),
+    ("stream_fs_dead_letters_total", "reason"): get_args(Reason),
+    ("stream_fs_chunks_total", "outcome"): ("published", "replayed"),
+    ("stream_fs_transaction_failures_total", "outcome"): (
+        *_outcomes(events.TransactionFailed),
+        "fenced",
+    ),
+    ("stream_fs_task_phase", "phase"): get_args(events.Phase),
+    ("stream_fs_restores_total", "outcome"): ("new", "restored", "fallback"),
+    ("stream_fs_merge_skips_total", "reason"): get_args(events.SkipReason),
+    ("stream_fs_merge_failures_total", "outcome"): _outcomes(events.MergeFailed),
+}
+"""Of the labels that have a few values, these; others depend on the stream."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +45,6 @@ class Declared:
     """A metric as the service declares it."""
 
     labels: frozenset[str]
-    meaning: str
 
 
 @cache
@@ -37,7 +58,7 @@ def declared() -> Mapping[str, Declared]:
             total = "_total" if family.type == "counter" else ""
             more = {Histogram: {"le"}, Info: {"version", "python"}}.get(type(metric), set())
             labels = TARGET | set(metric._labelnames) | more
-            found[family.name + total + suffix] = Declared(labels, family.documentation)
+            found[family.name + total + suffix] = Declared(labels)
     return found
 
 
@@ -80,7 +101,7 @@ def mistakes(expression: str) -> list[str]:
             if matcher.name not in metric.labels:
                 found.append(f"{name}{{{matcher.name}}}")
             elif matcher.name not in TARGET and "$" not in matcher.value:
-                known = " ".join(get_args(events.Phase)) + metric.meaning
+                known = VALUES.get((name, matcher.name), ())
                 found += [
                     f"{name}{{{matcher.name}={value}}}"
                     for value in matcher.value.split("|")

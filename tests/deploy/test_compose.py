@@ -87,6 +87,16 @@ def test_nothing_listens_beyond_this_machine() -> None:
     assert all(port.startswith("127.0.0.1:") for port in ports)
 
 
+def test_the_status_page_of_every_process_can_be_reached() -> None:
+    (port,) = SERVICES["stream-fs"]["ports"]
+    host, outside, inside = port.split(":")
+    first, last = map(int, outside.split("-"))
+    assert (host, inside) == ("127.0.0.1", variables()["STREAM_FS_SERVICE__PORT"])
+    assert first == int(inside)
+    partitions = parser().parse_args(SERVICES["topics"]["command"]).partitions
+    assert last - first + 1 == partitions
+
+
 def test_prometheus_takes_its_configuration_and_the_rules(tmp_path: Path) -> None:
     inside = Path("/etc/prometheus")
     for source in ("prometheus", "recording", "alerts"):

@@ -63,7 +63,7 @@ def configuration(resources: dict[str, Resource], folder: Path) -> Configuration
     path = folder / "config.toml"
     path.write_text(resources["ConfigMap"]["data"]["config.toml"], encoding="utf-8")
     container = container_of(pod_of(resources["Deployment"]))
-    return load(path, {variable["name"]: "secret" for variable in container["env"]})
+    return load(path, {variable["name"]: variable["name"].lower() for variable in container["env"]})
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -127,7 +127,8 @@ def test_the_configuration_can_be_used(
     resources: dict[str, Resource], pod: Resource, tmp_path: Path
 ) -> None:
     loaded = configuration(resources, tmp_path)
-    assert loaded.secrets() == {"secret"}
+    assert loaded.kafka_settings().properties["sasl.username"] == "kafka_username"
+    assert loaded.secrets() == {"kafka_password"}
     container = container_of(pod)
     (mount,) = container["volumeMounts"]
     folder = Path(mount["mountPath"])

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
 import pytest
+from prometheus_client import CollectorRegistry
 
-from tests.deploy.expressions import mistakes, names
+from stream_fs.service.measuring import MetricsObserver
+from stream_fs.service.metrics import Metrics
+from tests.deploy.expressions import VALUES, mistakes, names
 from tests.deploy.files import DEPLOY, ROOT, document
 from tests.deploy.promtool import promtool
+from tests.unit.service.happenings import merge_life, one_of_each
 
 FILES = sorted((DEPLOY / "prometheus").glob("*.yaml"))
 TESTS = sorted((ROOT / "tests/deploy/rules").glob("*.yaml"))
@@ -49,6 +54,39 @@ def test_they_ask_for_what_there_is(rule: dict[str, Any]) -> None:
     assert mistakes(rule["expr"]) == []
     asked = {name for name in names(rule["expr"]) if not name.startswith("stream_fs_")}
     assert asked <= RECORDED | {"up"}
+
+
+def test_the_values_of_labels_are_those_that_the_service_gives() -> None:
+    registry = CollectorRegistry()
+    observe = MetricsObserver(Metrics(registry), "s", lambda: 0.0)
+    for event in (*one_of_each(), *merge_life()):
+        observe(event)
+    given = defaultdict(set)
+    for family in registry.collect():
+        for sample in family.samples:
+            for label in {"outcome", "reason", "phase"} & sample.labels.keys():
+                given[sample.name, label].add(sample.labels[label])
+    assert given.keys() == VALUES.keys()
+    for place, values in given.items():
+        # Of the reasons of bad records a life has only some.
+        assert values <= set(VALUES[place])
+        assert place[1] == "reason" or values == set(VALUES[place])
+
+
+@pytest.mark.parametrize(
+    ("expression", "wrong"),
+    [
+        ('stream_fs_chunks_total{outcome="publish"}', "stream_fs_chunks_total{outcome=publish}"),
+        ('stream_fs_chunks_total{outcome=~"replayed|or"}', "stream_fs_chunks_total{outcome=or}"),
+        ('stream_fs_chunks_total{outcome=""}', "stream_fs_chunks_total{outcome=}"),
+        ('stream_fs_records_total{outcome="running"}', "stream_fs_records_total{outcome=running}"),
+        ('stream_fs_records_total{phase="running"}', "stream_fs_records_total{phase}"),
+        ('stream_fs_alpha{view="pixels"}', "stream_fs_alpha{view=pixels}"),
+        ("stream_fs_alpha_total", "stream_fs_alpha_total"),
+    ],
+)
+def test_what_there_is_not_is_found(expression: str, wrong: str) -> None:
+    assert mistakes(expression) == [wrong]
 
 
 def test_nothing_is_recorded_for_nobody() -> None:

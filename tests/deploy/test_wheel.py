@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sysconfig
 import zipfile
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from stream_fs.service.configuration import load
 from tests.deploy.files import ROOT
 from tests.deploy.wheels import COMPILER, PROJECT, built, installed, run
 
@@ -71,6 +73,22 @@ def test_a_secret_is_taken_from_its_file_and_not_shown(programs: Path, tmp_path:
     said = run(programs / "stream-fs", "config", "show", "--config", path, cwd=tmp_path)
     assert '{ file = "password" }' in said
     assert "correct-horse" not in said
+
+
+def test_it_replays_records(programs: Path, tmp_path: Path) -> None:
+    records = tmp_path / "records.jsonl"
+    config = ROOT / "deploy/compose/config.toml"
+    views = [(view.name, view.dimension) for view in load(config, {}).views]
+    lines = [
+        {"v": 1, "views": {name: [(row * index) % 7 for index in range(d)] for name, d in views}}
+        for row in range(200)
+    ]
+    records.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    command = ("replay", "--config", config, "--set", f"chunk.records={len(lines)}", records)
+    said = run(programs / "stream-fs", *command, cwd=tmp_path)
+    (ranking,) = [json.loads(line) for line in said.splitlines()]
+    assert ranking["records"]["total"] == len(lines)
+    assert [view["name"] for view in ranking["views"]] == [name for name, _ in views]
 
 
 def test_the_status_page_is_in_it(programs: Path) -> None:

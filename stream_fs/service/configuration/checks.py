@@ -1,22 +1,30 @@
-"""What several keys or sections must agree on; each check looks only at sections that are right."""
+"""What several keys must agree on, and what others judge; a check runs where its keys are right."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from functools import partial
 from typing import Any
 
 from stream_fs.errors import InvalidParameter
+from stream_fs.kafka.properties import refusal as library_refusal
+from stream_fs.kafka.properties import wrong_addresses
+from stream_fs.kafka.settings import ClientSettings, Property, Rebalance, is_secret
 from stream_fs.selector import Params, View, params
 from stream_fs.service.configuration import sections
-from stream_fs.service.configuration.configuration import client_settings, selector_view
-from stream_fs.service.configuration.problems import Problem, shown, unknown
+from stream_fs.service.configuration.configuration import (
+    REBALANCE,
+    Configuration,
+    revealed,
+    selector_view,
+)
+from stream_fs.service.configuration.problems import Path, Problem, shown, unknown
+from stream_fs.service.configuration.reading import Found
+from stream_fs.service.configuration.secrets import Secret, redacted
+from stream_fs.service.configuration.sizes import ranking_problem
 from stream_fs.service.configuration.values import topic_name
-
-Found = Mapping[str, Any]
-"""Sections by name."""
 
 _STAND_IN = View("view", 1)
 
@@ -24,96 +32,102 @@ _STAND_IN = View("view", 1)
 def all_problems(found: Found) -> list[Problem]:
     """Every disagreement."""
     checks: tuple[tuple[Callable[..., Iterator[Problem]], tuple[str, ...]], ...] = (
-        (_views, ("views",)),
-        (_view_limit, ("views", "limits")),
-        (_record_size, ("limits", "kafka")),
-        (_patience, ("service", "kafka")),
-        (_topics, ("stream", "output", "dead_letters", "state")),
-        (_kafka, ("kafka",)),
+        (partial(_view_limit, len(found.views)), ("limits.views",)),
+        (_record_size, ("limits.record_bytes", "kafka.largest_message")),
+        (_transaction_patience, ("service.watchdog_seconds", "kafka.transaction_timeout")),
+        (_call_patience, ("service.watchdog_seconds", "kafka.call_timeout")),
+        (_bootstrap, ("kafka.bootstrap",)),
+        (_group, ("kafka.group",)),
+        (_properties, ("kafka.properties",)),
+        (_broker_decides, ("kafka.properties", "kafka.protocol")),
     )
     problems = [
-        problem
-        for check, needed in checks
-        if all(name in found for name in needed)
-        for problem in check(*(found[name] for name in needed))
+        *_views(found.views),
+        *(
+            problem
+            for check, needed in checks
+            if all(key in found.keys for key in needed)
+            for problem in check(*(found.keys[key] for key in needed))
+        ),
+        *_topics(found.keys),
     ]
-    if "selector" in found:
-        # Broken views have been told of; the parameters are then checked without them.
-        usable = "views" in found and not any(p.path[0] == "views" for p in problems)
-        problems += _selector(found["selector"], found["views"] if usable else None)
+    # Broken views have been told of; the parameters are then checked without them.
+    usable = "views" in found.sections and not any(p.path[0] == "views" for p in problems)
+    of_selector = list(_selector(found.selector, found.sections["views"] if usable else None))
+    problems += of_selector
+    if usable and not of_selector:
+        problems += _ranking_size(found)
     return problems
 
 
-def _views(views: tuple[sections.DeclaredView, ...]) -> Iterator[Problem]:
+def _views(views: Sequence[Mapping[str, Any]]) -> Iterator[Problem]:
     seen: set[str] = set()
     for index, view in enumerate(views):
-        if view.name in seen:
-            yield Problem(("views", index, "name"), f"{view.name!r} is declared twice")
-        seen.add(view.name)
-        if view.names is not None and len(view.names) != view.dimension:
-            yield Problem(
-                ("views", index, "names"),
-                f"has {len(view.names)} names for {view.dimension} features of {view.name!r}",
-            )
-        if view.shape is not None and math.prod(view.shape) != view.dimension:
+        name, dimension = view.get("name"), view.get("dimension")
+        if name in seen:
+            yield Problem(("views", index, "name"), f"{name!r} is declared twice")
+        if name is not None:
+            seen.add(name)
+        if dimension is None:
+            continue
+        names, shape = view.get("names"), view.get("shape")
+        features = f"for {dimension} features" + (f" of {name!r}" if name is not None else "")
+        if names is not None and len(names) != dimension:
+            yield Problem(("views", index, "names"), f"has {len(names)} names {features}")
+        if shape is not None and math.prod(shape) != dimension:
             yield Problem(
                 ("views", index, "shape"),
-                f"{list(view.shape)} has {math.prod(view.shape)} places "
-                f"for {view.dimension} features of {view.name!r}",
+                f"{list(shape)} has {math.prod(shape)} places {features}",
             )
 
 
-def _view_limit(
-    views: tuple[sections.DeclaredView, ...], limits: sections.Limits
-) -> Iterator[Problem]:
-    if limits.views < len(views):
+def _view_limit(views: int, limit: int) -> Iterator[Problem]:
+    if limit < views:
         yield Problem(
-            ("limits", "views"),
-            f"should be at least {len(views)}, the views declared, got {limits.views}",
+            ("limits", "views"), f"should be at least {views}, the views declared, got {limit}"
         )
 
 
-def _record_size(limits: sections.Limits, kafka: sections.Kafka) -> Iterator[Problem]:
+def _record_size(record_bytes: int, largest_message: int) -> Iterator[Problem]:
     """A record that is taken must also fit through the clients, as a dead letter at the latest."""
-    if limits.record_bytes > kafka.largest_message:
+    if record_bytes > largest_message:
         yield Problem(
             ("limits", "record_bytes"),
-            f"should be at most kafka.largest_message ({kafka.largest_message}), "
-            f"got {limits.record_bytes}",
+            f"should be at most kafka.largest_message ({largest_message}), got {record_bytes}",
         )
 
 
-def _patience(service: sections.Service, kafka: sections.Kafka) -> Iterator[Problem]:
+def _patience(name: str, watchdog: float, limit: float) -> Iterator[Problem]:
     """A call that may take its time must not look hung."""
-    for name in ("transaction_timeout", "call_timeout"):
-        limit = getattr(kafka, name)
-        if service.watchdog_seconds <= limit:
-            yield Problem(
-                ("service", "watchdog_seconds"),
-                f"should be above kafka.{name} ({limit:g}), got {service.watchdog_seconds:g}",
-            )
+    if watchdog <= limit:
+        yield Problem(
+            ("service", "watchdog_seconds"),
+            f"should be above kafka.{name} ({limit:g}), got {watchdog:g}",
+        )
 
 
-def _topics(
-    stream: sections.Stream,
-    output: sections.Output,
-    dead_letters: sections.DeadLetters,
-    state: sections.State,
-) -> Iterator[Problem]:
+_transaction_patience = partial(_patience, "transaction_timeout")
+_call_patience = partial(_patience, "call_timeout")
+
+
+def _topics(keys: Mapping[str, Any]) -> Iterator[Problem]:
     """Every topic has one purpose: a stream that reads what it writes never ends."""
     uses: dict[str, str] = {}
+    inputs: tuple[str, ...] = keys.get("stream.topics", ())
 
-    def clash(name: str, path: tuple[str | int, ...], use: str) -> Iterator[Problem]:
+    def clash(name: str, path: Path, use: str) -> Iterator[Problem]:
         if name in uses:
             yield Problem(path, f"topic {name!r} is {uses[name]} already")
         uses.setdefault(name, use)
 
-    for index, topic in enumerate(stream.topics):
+    for index, topic in enumerate(inputs):
         yield from clash(topic, ("stream", "topics", index), "an input topic")
-    yield from clash(output.topic, ("output", "topic"), "the topic of the rankings")
-    yield from clash(dead_letters.topic, ("dead_letters", "topic"), "the topic of the dead letters")
-    for topic in dict.fromkeys(stream.topics):
-        name = state.topic.replace("{topic}", topic)
+    for section, what in (("output", "rankings"), ("dead_letters", "dead letters")):
+        if f"{section}.topic" in keys:
+            use = f"the topic of the {what}"
+            yield from clash(keys[f"{section}.topic"], (section, "topic"), use)
+    for topic in dict.fromkeys(inputs) if "state.topic" in keys else ():
+        name = keys["state.topic"].replace("{topic}", topic)
         yield from clash(name, ("state", "topic"), f"the state of {topic!r}")
         try:
             topic_name(name)
@@ -121,23 +135,79 @@ def _topics(
             yield Problem(("state", "topic"), f"{error}, but gives {name!r}")
 
 
-def _kafka(kafka: sections.Kafka) -> Iterator[Problem]:
-    """Let the clients' settings judge each property by itself, and then all the rest."""
-    for name, value in kafka.properties.items():
-        single = kafka.model_copy(update={"properties": {name: value}})
-        if (message := _refusal(partial(client_settings, single))) is not None:
-            yield Problem(("kafka", "properties", name), message)
-    bare = kafka.model_copy(update={"properties": {}})
-    if (message := _refusal(partial(client_settings, bare))) is not None:
-        yield Problem(("kafka",), message)
+def _bootstrap(bootstrap: str) -> Iterator[Problem]:
+    wrong = wrong_addresses(bootstrap)
+    if wrong or not bootstrap.strip(" ,"):
+        yield Problem(
+            ("kafka", "bootstrap"),
+            "should be host:port of one or more brokers, with commas between"
+            f"{shown(('kafka', 'bootstrap'), ', '.join(wrong) or bootstrap)}",
+        )
+
+
+def _group(group: str) -> Iterator[Problem]:
+    if not group.strip():
+        yield Problem(("kafka", "group"), f"should be a name{shown(('kafka', 'group'), group)}")
+
+
+def _properties(properties: Mapping[str, Property | Secret]) -> Iterator[Problem]:
+    """Let our settings judge each property by itself, and then the client library."""
+    for name, value in properties.items():
+        plain = revealed(value)
+        said = _settings_refusal({name: plain}) or library_refusal(name, plain)
+        if said is not None:
+            yield Problem(("kafka", "properties", name), _said_of_property(name, plain, said))
+
+
+def _broker_decides(
+    properties: Mapping[str, Property | Secret], protocol: str
+) -> Iterator[Problem]:
+    """What may be set, but not with this protocol."""
+    for name, value in properties.items():
+        alone = {name: revealed(value)}
+        said = _settings_refusal(alone, REBALANCE[protocol])
+        if said is not None and _settings_refusal(alone) is None:
+            yield Problem(("kafka", "properties", name), said)
+
+
+def _settings_refusal(
+    properties: Mapping[str, Property], rebalance: Rebalance = Rebalance.COOPERATIVE
+) -> str | None:
+    return _refusal(
+        lambda: ClientSettings("broker", "group", rebalance=rebalance, properties=properties)
+    )
+
+
+def _said_of_property(name: str, value: Property, said: str) -> str:
+    """The message with the value that it is about, and with no secret."""
+    if is_secret(name):
+        return redacted(said, {str(value)})
+    return said if str(value) in said or said.startswith(name) else f"{said}, got {value!r}"
+
+
+def _ranking_size(found: Found) -> Iterator[Problem]:
+    """Whether every ranking fits into a message, as far as all that this depends on is right."""
+    keys = ("stream.name", "stream.topics", "output.top", "output.format", "kafka.largest_message")
+    if "selector" not in found.sections or not all(key in found.keys for key in keys):
+        return
+    name, topics, top, format, largest = (found.keys[key] for key in keys)
+    enough = Configuration.model_construct(
+        stream=sections.Stream.model_construct(name=name, topics=topics),
+        views=found.sections["views"],
+        selector=found.sections["selector"],
+        output=sections.Output.model_construct(top=top, format=format),
+        kafka=sections.Kafka.model_construct(largest_message=largest),
+    )
+    if (message := ranking_problem(enough)) is not None:
+        yield Problem(("output", "top"), message)
 
 
 def _selector(
-    selector: sections.Selector, views: tuple[sections.DeclaredView, ...] | None
+    selector: Mapping[str, Any], views: tuple[sections.DeclaredView, ...] | None
 ) -> Iterator[Problem]:
     """Let the selector judge its parameters; one after the other is set aside as it is refused."""
     known = {field.name for field in fields(Params)} - {"views"}
-    given = selector.model_dump()
+    given = dict(selector)
     for name in sorted(set(given) - known):
         yield unknown(("selector", name), known)
         del given[name]

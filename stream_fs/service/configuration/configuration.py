@@ -6,7 +6,7 @@ from typing import Annotated, Final
 
 from pydantic import BeforeValidator, Field
 
-from stream_fs.kafka.settings import ClientSettings, Rebalance
+from stream_fs.kafka.settings import ClientSettings, Property, Rebalance, is_secret
 from stream_fs.pipeline.settings import DeadLetterSettings, StreamSettings
 from stream_fs.selector import Params, View, params
 from stream_fs.service.configuration import sections
@@ -15,7 +15,7 @@ from stream_fs.service.configuration.sections import Section
 from stream_fs.service.configuration.values import as_tuple
 from stream_fs.wire.declared import DeclaredView, Limits
 
-_REBALANCE: Final = {
+REBALANCE: Final = {
     "eager": Rebalance.EAGER,
     "cooperative": Rebalance.COOPERATIVE,
     "consumer": Rebalance.CONSUMER,
@@ -83,12 +83,27 @@ class Configuration(Section):
 
     def kafka_settings(self) -> ClientSettings:
         """What the Kafka clients are told; secrets are in it as they are."""
-        return client_settings(self.kafka)
+        kafka = self.kafka
+        return ClientSettings(
+            bootstrap=kafka.bootstrap,
+            group=kafka.group,
+            rebalance=REBALANCE[kafka.protocol],
+            transaction_timeout=kafka.transaction_timeout,
+            patience=kafka.call_timeout,
+            largest_message=kafka.largest_message,
+            properties={name: revealed(value) for name, value in kafka.properties.items()},
+        )
 
     def secrets(self) -> frozenset[str]:
-        """Every secret value, for whoever has to keep them out of a text."""
+        """Every secret value, for whoever has to keep them out of a text.
+
+        What is secret is told by the name of the property: a user's name may come from a variable,
+        too, and would be cut out of every message that has the word.
+        """
         return frozenset(
-            value.reveal() for value in self.kafka.properties.values() if isinstance(value, Secret)
+            value.reveal()
+            for name, value in self.kafka.properties.items()
+            if isinstance(value, Secret) and is_secret(name)
         )
 
 
@@ -97,17 +112,6 @@ def selector_view(view: sections.DeclaredView) -> View:
     return View(view.name, view.dimension, view.transform, view.names)
 
 
-def client_settings(kafka: sections.Kafka) -> ClientSettings:
-    """The section [kafka], as the clients know it."""
-    return ClientSettings(
-        bootstrap=kafka.bootstrap,
-        group=kafka.group,
-        rebalance=_REBALANCE[kafka.protocol],
-        transaction_timeout=kafka.transaction_timeout,
-        patience=kafka.call_timeout,
-        largest_message=kafka.largest_message,
-        properties={
-            name: value.reveal() if isinstance(value, Secret) else value
-            for name, value in kafka.properties.items()
-        },
-    )
+def revealed(value: Property | Secret) -> Property:
+    """The value of a property, as the client needs it."""
+    return value.reveal() if isinstance(value, Secret) else value

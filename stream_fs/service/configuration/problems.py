@@ -63,6 +63,11 @@ def problems_of(error: ValidationError, path: Path, known: Collection[str]) -> I
             yield unknown(place, known)
         elif found["type"] in ("model_type", "model_attributes_type", "dict_type"):
             yield Problem(place, "should be a table")
+        elif place == ("views",) and found["type"] == "tuple_type":
+            yield Problem(place, "should be tables, each under a [[views]] of its own")
+        elif found["type"] == "tuple_type":
+            example = '["a", "b"]' if place == ("stream", "topics") else "[16, 15]"
+            yield Problem(place, f"should be a list, as {example}{shown(place, found['input'])}")
         else:
             message = found["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")
             message = re.sub(r"^(Input|String|Tuple|List|Value) should", "should", message)

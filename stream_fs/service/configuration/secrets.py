@@ -1,4 +1,4 @@
-"""Values that must never be shown: where they come from, and how they are kept."""
+"""Values that are not shown: where they come from, and how they are kept."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ class Secret:
     """A value that shows itself only when it is asked to.
 
     `origin` is how the file refers to it, `{env = "NAME"}` or `{file = "path"}`, and may be shown;
-    it is None where the value itself was written into the configuration.
+    it is None where the value itself was written into the configuration. Not all that is referred
+    to is secret: a user's name is kept like this, too.
     """
 
     __slots__ = ("_value", "origin")
@@ -63,7 +64,7 @@ def redacted(text: str, secrets: Collection[str]) -> str:
 
 
 def resolve(reference: Mapping[str, Any], place: Place) -> Secret:
-    """The secret that `{env = "NAME"}` or `{file = "path"}` refers to."""
+    """The value that `{env = "NAME"}` or `{file = "path"}` refers to."""
     if len(reference) == 1:
         ((kind, name),) = reference.items()
         if kind in ("env", "file") and isinstance(name, str):

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from stream_fs.service.configuration import toml
 from stream_fs.service.configuration.configuration import Configuration
-from stream_fs.service.configuration.loading import derived_defaults
+from stream_fs.service.configuration.reading import derived_defaults
 from stream_fs.service.configuration.sections import DeclaredView, Section
 
 _EXAMPLE: Final[dict[str, dict[str, Any]]] = {
@@ -33,8 +33,10 @@ def shown(configuration: Configuration) -> str:
     lines: list[str] = []
     for name in Configuration.model_fields:
         if name == "views":
-            for view in configuration.views:
-                lines += ["[[views]]", *_pairs(dict(view)), ""]
+            told = configuration.stream_settings().views
+            for view, in_force in zip(configuration.views, told, strict=True):
+                table = {**dict(view), "transform": in_force.transform}
+                lines += ["[[views]]", *_pairs(table), ""]
             continue
         section: Mapping[str, Any] = dict(getattr(configuration, name))
         if name == "selector":

@@ -32,7 +32,11 @@ def ranking_bytes(
 
 
 def ranking_problem(configuration: Configuration, partitions: int = 0) -> str | None:
-    """What to change so that every ranking can be published; None where it can."""
+    """What to change in output.top, or instead, so that every ranking can be published.
+
+    None where it can. Looks at nothing but stream, views, selector, output and
+    kafka.largest_message.
+    """
     limit, output = configuration.kafka.largest_message, configuration.output
     top = None if output.top == "all" else output.top
 
@@ -52,6 +56,6 @@ def ranking_problem(configuration: Configuration, partitions: int = 0) -> str | 
     if output.format == "json" and size(top, "msgpack") <= limit:
         ways.append('set output.format to "msgpack"')
     return (
-        f"output.top: a ranking may have {needed} bytes, more than kafka.largest_message "
+        f"a ranking may have {needed} bytes, more than kafka.largest_message "
         f"({limit}): {', or '.join(ways)}"
     )

@@ -9,6 +9,8 @@ librdkafka properties are named STREAM_FS_KAFKA__PROPERTIES__SASL_PASSWORD and
 from __future__ import annotations
 
 import copy
+import difflib
+import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -23,6 +25,14 @@ from stream_fs.service.configuration.texts import text_of
 PREFIX = "STREAM_FS_"
 MOST_LEVELS = 16
 """Tables and lists within each other: nothing in a configuration needs more than five."""
+OTHER_VARIABLES = frozenset(
+    f"{PREFIX}{name}" for name in ("CONFIG", "CORE", "BOOTSTRAP", "NO_SKIP")
+)
+"""Those that name no key: of the command line, the selector, the development broker, the tests."""
+# Kubernetes tells every pod of the services beside it, by their names: ours may begin like this.
+_OF_KUBERNETES = re.compile(
+    r"_SERVICE_HOST$|_SERVICE_PORT(_|$)|_PORT$|_PORT_\d+_(TCP|UDP|SCTP)(_|$)"
+)
 _PROPERTIES = ["kafka", "properties"]
 
 
@@ -48,13 +58,34 @@ def of_file(path: FilePath) -> dict[str, Any]:
 
 
 def of_environment(environ: Mapping[str, str]) -> Iterator[Setting]:
-    """The variables that name a key; the others with our prefix have no double underscore."""
+    """The variables that name a key; they have a double underscore."""
     for name, text in sorted(environ.items()):
         if name.startswith(PREFIX) and "__" in name:
             parts = name.removeprefix(PREFIX).lower().split("__")
             if parts[:2] == _PROPERTIES:
                 parts = [*_PROPERTIES, ".".join(parts[2:]).replace("_", ".")]
             yield Setting(tuple(parts), text, name)
+
+
+def mistaken_variables(environ: Mapping[str, str]) -> Iterator[Problem]:
+    """Variables with our prefix that nothing reads, each with the one that may have been meant."""
+    keys = [
+        f"{PREFIX}{section}__{key}".upper()
+        for section, field in Configuration.model_fields.items()
+        for key in getattr(field.annotation, "model_fields", ())
+    ]
+    for name in sorted(environ):
+        if not name.startswith(PREFIX) or "__" in name or name in OTHER_VARIABLES:
+            continue
+        if "KUBERNETES_SERVICE_HOST" in environ and _OF_KUBERNETES.search(name):
+            continue
+        near = [key for key in keys if key.replace("__", "_") == name]
+        # By what follows the prefix, which all of them share.
+        known = {one.removeprefix(PREFIX): one for one in (*keys, *sorted(OTHER_VARIABLES))}
+        close = difflib.get_close_matches(name.removeprefix(PREFIX), known, n=1)
+        near += [known[one] for one in close]
+        hint = f"did you mean {near[0]}?" if near else f"keys are {PREFIX}SECTION__KEY"
+        yield Problem((name,), f"is a variable that nothing reads; {hint}")
 
 
 def of_flags(flags: Iterable[str]) -> Iterator[Setting]:

@@ -115,7 +115,8 @@ def updated(seen: Seen, event: events.ChunkUpdated) -> Seen:
     """A folded chunk, whose records wait no more."""
     chunk = seen.chunk
     if chunk is not None:
-        chunk = replace(chunk, waiting=max(0, chunk.waiting - event.report.rows))
+        # The first chunk is larger than those that follow.
+        chunk = OpenChunk(max(0, chunk.waiting - event.report.rows), event.size)
     behind = max(0, seen.behind - 1) if event.replayed else 0
     return replace(seen, report=event.report, chunk=chunk, behind=behind)
 

@@ -18,9 +18,9 @@ from stream_fs.checkpoint import progress_key
 from stream_fs.service.metrics import PARTITION, Metrics
 from stream_fs.wire.encoding import encode_record
 from tests.deploy.promtool import promtool
-from tests.integration.service.conftest import MakeService
+from tests.integration.service.conftest import MakeService, MakeStream
 from tests.integration.service.services import Service
-from tests.integration.service.stream import CHUNK, DIMENSIONS, FIRST, Stream, rows
+from tests.integration.service.stream import CHUNK, DIMENSIONS, FIRST, Stream, chunks, rows
 
 CHUNKS = 3
 WAITING = 7
@@ -152,6 +152,51 @@ def test_every_metric_tells_what_was_really_done(stream: Stream, service: MakeSe
     every_declared_metric_is_there(scraped)
     promtool("check", "metrics", given=scraped.text)
     after_a_crash_it_counts_anew(one, stream, service, len(good) + WAITING)
+
+
+def test_the_metrics_of_the_merge_tell_what_the_rankings_topic_holds(
+    make_stream: MakeStream, service: MakeService
+) -> None:
+    began = time.time()
+    often = {"merge.every_seconds": 0.2, "checkpoint.every_chunks": 1}
+    stream = make_stream(often, partitions=3)
+    for number in (0, 1):  # the third never has a full chunk
+        stream.feed(chunks(CHUNKS, seed=number), stream.partitions[number])
+    one = service(stream)
+    merged: list[dict[str, Any]] = []
+
+    def all_merged() -> bool:
+        merged[:] = stream.merged()
+        sequences = [source["sequence"] for source in merged[-1]["sources"]] if merged else []
+        return sequences == [CHUNKS, CHUNKS]
+
+    one.comes_to(all_merged, "the last chunks are merged")
+    of = {"stream": stream.name}
+    scraped = Scraped(one, stream)
+
+    def told() -> bool:
+        """It is told a moment after it is committed."""
+        nonlocal scraped
+        scraped = Scraped(one, stream)
+        return scraped.plain("stream_fs_merged_rankings_total", **of) == len(merged)
+
+    one.comes_to(told, "the last merged ranking is told")
+    assert scraped.plain("stream_fs_merge_seconds_count", **of) == len(merged)
+    assert 0 < scraped.plain("stream_fs_merge_seconds_sum", **of) < time.time() - began
+    assert scraped.plain("stream_fs_merge_sources", **of) == len(merged[-1]["sources"]) == 2
+    assert scraped.plain("stream_fs_merge_partitions", **of) == len(stream.partitions) == 3
+    last = scraped.plain("stream_fs_last_merge_timestamp_seconds", **of)
+    assert began < last < time.time()
+    assert scraped.by("stream_fs_merge_failures_total", "outcome") == {}
+    assert scraped.by("stream_fs_merge_skips_total", "reason").keys() <= {"undecided"}
+    assert stream.merged() == merged
+
+    stream.feed(chunks(CHUNKS)[-CHUNK:], stream.partitions[0])
+    one.comes_to(lambda: len(stream.merged()) > len(merged), "another merged ranking")
+    one.comes_to(
+        lambda: Scraped(one, stream).plain("stream_fs_last_merge_timestamp_seconds", **of) > last,
+        "a later time",
+    )
 
 
 def every_declared_metric_is_there(scraped: Scraped) -> None:

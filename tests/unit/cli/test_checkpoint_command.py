@@ -107,6 +107,38 @@ def test_what_is_there_is_not_given_up_without_asking(
     assert checkpoint(place, "import", str(model), "--yes") == ExitCode.OK
 
 
+def test_no_answer_is_a_no(place: Place, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    def end_of_input(_: str) -> str:
+        raise EOFError
+
+    before = place.checkpoint.read_bytes()
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
+    monkeypatch.setattr("builtins.input", end_of_input)
+    assert checkpoint(place, "reset") == ExitCode.PROBLEM
+    out, err = capsys.readouterr()
+    assert (out, err) == ("\nnothing was changed\n", "")
+    assert place.checkpoint.read_bytes() == before
+
+
+@pytest.mark.parametrize("flags", [["--to-offset", "-5"], ["--partition", "x"]], ids=" ".join)
+def test_offsets_and_partitions_are_whole_numbers(
+    flags: list[str], place: Place, capsys: Capture
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        checkpoint(place, "reset", *flags)
+    assert ended.value.code == ExitCode.CONFIGURATION
+    assert f"argument {flags[0]}: should be a whole number from 0" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("flags", [[], ["--selector"]])
+def test_a_place_that_does_not_exist_cannot_be_written_to(
+    flags: list[str], place: Place, tmp_path: Path, capsys: Capture
+) -> None:
+    for target in (tmp_path / "none" / "model", place.config / "model"):
+        assert checkpoint(place, "export", str(target), *flags) == ExitCode.STORAGE
+        assert f"{target} cannot be written: N" in capsys.readouterr().err
+
+
 def test_what_cannot_be_done_ends_with_its_code(
     place: Place, tmp_path: Path, capsys: Capture
 ) -> None:

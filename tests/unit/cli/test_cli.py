@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
+from typing import BinaryIO
 
 import pytest
 
@@ -155,6 +157,13 @@ def test_watch_takes_numbers_above_zero(flag: str, config: str, capsys: Capture)
 
 def test_the_program_is_named_after_itself() -> None:
     assert parser().prog == "stream-fs"
+
+
+def test_the_version_may_be_asked_for_as_everywhere(capsys: Capture) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == f"stream-fs {version('stream-fs')}\n"
 
 
 @pytest.mark.parametrize(
@@ -450,3 +459,29 @@ def test_the_package_can_be_run(capsys: Capture) -> None:
     )
     assert main(["version"]) == ExitCode.OK
     assert ended.stdout == capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", [["config", "example"], ["version"]], ids=" ".join)
+def test_a_reader_that_has_seen_enough_is_no_error(command: list[str]) -> None:
+    ours, theirs = os.pipe()
+    os.close(ours)
+    with open(theirs, "wb") as gone:  # noqa: PTH123  # a pipe has no path
+        ended = process(command, gone)
+    assert (ended.returncode, ended.stderr) == (ExitCode.OK, b"")
+
+
+@pytest.mark.parametrize("command", [["config", "example"], ["version"]], ids=" ".join)
+def test_what_is_printed_and_finds_no_room_is_told_of(command: list[str]) -> None:
+    with Path("/dev/full").open("wb") as full:
+        ended = process(command, full)
+    told = b"stream-fs: output: No space left on device\n"
+    assert (ended.returncode, ended.stderr) == (ExitCode.STORAGE, told)
+
+
+def process(command: list[str], output: BinaryIO) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [sys.executable, "-m", "stream_fs.cli", *command],
+        stdout=output,
+        stderr=subprocess.PIPE,
+        check=False,
+    )

@@ -122,27 +122,32 @@ def test_what_is_not_there_is_named(
     arguments: list[str], message: str, tmp_path: Path, capsys: Capture
 ) -> None:
     code = main(["evaluate", "--output", str(tmp_path / "o"), *arguments])
-    assert code == ExitCode.PROBLEM
+    assert code == ExitCode.CONFIGURATION
     told = capsys.readouterr()
     assert message in told.err
     assert "Traceback" not in told.err
 
 
 @pytest.mark.parametrize(
-    "arguments",
+    ("arguments", "told"),
     [
-        [],
-        ["--output", "o", "--repetitions", "0"],
-        ["--output", "o", "--missing", "1"],
-        ["--output", "o", "--shares", "0"],
-        ["--output", "o", "--rows", "3"],
-        ["--output", "o", "--masks", "other"],
+        ([], "--output"),
+        (["--output", "o", "--repetitions", "0"], "should be a whole number from 1"),
+        (["--output", "o", "--missing", "1"], "should be a number above 0 and below 1"),
+        (["--output", "o", "--missing", "abc"], "should be a number"),
+        (["--output", "o", "--shares", "0"], "should be a number above 0"),
+        (["--output", "o", "--rows", "3"], "should be a whole number from 50"),
+        (["--output", "o", "--rows", "many"], "should be a whole number from 1"),
+        (["--output", "o", "--masks", "other"], "invalid choice"),
     ],
 )
-def test_a_wrong_command_line_ends_with_its_code(arguments: list[str]) -> None:
+def test_a_wrong_command_line_ends_with_its_code(
+    arguments: list[str], told: str, capsys: Capture
+) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["evaluate", *arguments])
     assert ended.value.code == ExitCode.CONFIGURATION
+    assert told in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("package", ["sklearn", "matplotlib"])

@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 import pytest
@@ -113,11 +114,31 @@ def test_records_that_wait_for_their_chunk_are_told(place: Place, capsys: Captur
     place.input.write_bytes(b"".join(values(75)))
     assert main(place.command()) == ExitCode.OK
     # 60 and, of what follows, 15 good ones and a bad one: 60 good ones are the first chunk.
-    assert "waiting       16 records" in capsys.readouterr().err
+    told = "waiting       15 records and 1 bad one, for their chunk to be full\n"
+    assert told in capsys.readouterr().err
     assert main(place.command()) == ExitCode.OK
     err = capsys.readouterr().err
     assert "records       16, from 65 on" in err
     assert "rankings      0 of them in this run" in err
+    assert told in err
+
+
+@pytest.mark.parametrize(
+    ("policy", "letters", "waiting"),
+    [
+        ("dead_letter", "0\n", "0 records and 90 bad ones, for"),
+        ("skip", "90 (dimension 90)\n", "0 records, for"),
+    ],
+)
+def test_bad_records_that_wait_are_told_from_good_ones(
+    policy: str, letters: str, waiting: str, place: Place, capsys: Capture
+) -> None:
+    place.input.write_bytes(encode_record({"fourier": np.ones(3)}) * 90)
+    flags = ["--set", f"dead_letters.policy={policy}"]
+    assert main(place.command(*flags)) == ExitCode.OK
+    err = capsys.readouterr().err
+    assert f"dead letters  {letters}" in err
+    assert f"waiting       {waiting} their chunk to be full\n" in err
 
 
 def test_timestamps_are_in_the_rankings(place: Place) -> None:
@@ -154,12 +175,6 @@ def test_what_is_refused_ends_with_3(place: Place, capsys: Capture) -> None:
     assert "chunk.records: 20 → 21" in capsys.readouterr().err
     place.input.write_bytes(place.input.read_bytes()[:-1] + b"\xc1")
     assert main(place.command()) == ExitCode.REFUSED
-
-
-def test_output_that_cannot_be_written_is_told_in_words(place: Place, capsys: Capture) -> None:
-    command = ["replay", "--config", str(place.config), str(place.input)]
-    assert main([*command, "--rankings", "/nowhere/at/all"]) == ExitCode.PROBLEM
-    assert capsys.readouterr().err.startswith("stream-fs: /nowhere/at/all: No such file")
 
 
 # --- as a process ---------------------------------------------------------------------------------
@@ -258,6 +273,44 @@ def test_interrupted_it_ends_in_order(
     assert len(done) < len(undisturbed[0])
     assert main(place.command()) == ExitCode.OK
     assert place.output == undisturbed
+
+
+@pytest.mark.parametrize("flag", ["--rankings", "--dead-letters", "--checkpoint"])
+def test_a_place_that_does_not_exist_cannot_be_written_to(
+    flag: str, place: Place, start: Callable[[list[str]], Process]
+) -> None:
+    nowhere = str(place.config.parent / "none" / "file")
+    code, err = start(place.command(flag, nowhere)).ends()
+    assert code == ExitCode.STORAGE
+    assert err.startswith(f"stream-fs: {nowhere} cannot be written: No such file or directory. ")
+
+
+def test_rankings_that_find_no_room_end_it(place: Place) -> None:
+    with Path("/dev/full").open("wb") as full:
+        code, err = printing(place, full)
+    assert code == ExitCode.STORAGE
+    assert err.startswith("stream-fs: standard output cannot be written: No space left on device")
+    assert err.count("\n") == 1
+
+
+def test_a_reader_of_rankings_that_has_seen_enough_is_no_error(place: Place) -> None:
+    ours, theirs = os.pipe()
+    os.close(ours)
+    with open(theirs, "wb") as gone:  # noqa: PTH123  # a pipe has no path
+        assert printing(place, gone) == (ExitCode.OK, "")
+
+
+def printing(place: Place, output: BinaryIO) -> tuple[int, str]:
+    """A replay whose rankings go to standard output."""
+    ended = subprocess.run(
+        [sys.executable, "-m", "stream_fs.cli", "replay", "--config", place.config, place.input],
+        stdout=output,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+        cwd=ROOT,
+    )
+    return ended.returncode, ended.stderr
 
 
 def test_a_second_one_on_the_same_checkpoint_is_refused(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +12,8 @@ from stream_fs.errors import InvalidParameter
 from stream_fs.kafka import ClientSettings, KafkaTransport, Rebalance
 from stream_fs.kafka.clients import state_consumer, transactional_producer
 from stream_fs.kafka.errors import Trouble
+from stream_fs.kafka.properties import refusal
+from stream_fs.kafka.settings import Property, is_secret
 
 
 def settings(**more: Any) -> ClientSettings:
@@ -142,12 +146,62 @@ def test_an_unknown_property_is_named() -> None:
         KafkaTransport(settings(properties={"no.such.property": 1}), str)
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "sasl.jaas.config",
+        "sasl.oauthbearer.assertion.private.key.passphrase",
+        "sasl.oauthbearer.assertion.private.key.pem",
+        "sasl.oauthbearer.client.credentials.client.secret",
+        "sasl.oauthbearer.client.secret",
+        "sasl.oauthbearer.config",
+        "sasl.password",
+        "ssl.key.password",
+        "ssl.key.pem",
+        "ssl.keystore.password",
+    ],
+)
+def test_what_holds_a_secret_is_told_by_its_name(name: str) -> None:
+    assert is_secret(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "sasl.username",
+        "sasl.oauthbearer.client.id",
+        "sasl.oauthbearer.token.endpoint.url",
+        "ssl.ca.pem",
+        "ssl.certificate.pem",
+        "ssl.key.location",
+    ],
+)
+def test_what_holds_none_may_be_shown(name: str) -> None:
+    assert not is_secret(name)
+
+
 def test_secrets_are_not_shown() -> None:
     properties = {"sasl.password": "hunter2", "ssl.key.password": "hunter3", "client.rack": "r1"}
     chosen = settings(properties=properties)
     assert "hunter" not in repr(chosen)
     said = "hunter2 and hunter3 do not work in r1"
     assert chosen.redacted(said) == "*** and *** do not work in r1"
+
+
+def test_the_library_judges_a_property_without_a_client() -> None:
+    before = threading.active_count(), len(list(Path("/proc/self/task").iterdir()))
+    right: dict[str, Property] = {
+        "client.rack": "r",
+        "check.crcs": False,
+        "fetch.wait.max.ms": "5",
+        "ssl.ca.location": "/not/here",
+        "compression.type": "zstd",
+        "sasl.mechanism": "PLAIN",
+    }
+    for name, value in right.items():
+        assert refusal(name, value) is None
+    assert refusal("compression.type", "zip") == 'Invalid value "zip"'
+    assert (threading.active_count(), len(list(Path("/proc/self/task").iterdir()))) == before
 
 
 def test_secrets_are_not_shown_when_a_client_cannot_be_made() -> None:

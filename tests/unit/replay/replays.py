@@ -10,6 +10,8 @@ from stream_fs.replay.run import Plan
 from stream_fs.replay.sources import Source
 from tests.unit.pipeline.lives import TOPIC, records, settings
 
+BAD = b"\x0c"
+
 
 class Folder:
     """Records, and where their rankings, dead letters and checkpoint go."""
@@ -46,7 +48,7 @@ class Folder:
 
 def bad(values: list[bytes]) -> list[bytes]:
     """The same in a file: what is bad has to be MessagePack, or the rest cannot be found."""
-    return [value if value != b"not a record" else b"\x0c" for value in values]
+    return [value if value != b"not a record" else BAD for value in values]
 
 
 VALUES = bad(list(records(130, bad_every=9)))

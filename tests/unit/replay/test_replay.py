@@ -30,7 +30,7 @@ from stream_fs.replay.outputs import FileOutput, NoOutput, StreamOutput
 from stream_fs.replay.run import Plan, Summary, replay
 from stream_fs.replay.sources import Source
 from tests.unit.pipeline.lives import LETTERS, RANKINGS, Crash, Life, broker, fill, settings
-from tests.unit.replay.replays import VALUES, Folder
+from tests.unit.replay.replays import BAD, VALUES, Folder
 
 
 @pytest.fixture
@@ -86,12 +86,33 @@ def test_the_summary(folder: Folder) -> None:
     assert (summary.chunk, summary.rankings) == (8, 8)
     last = json.loads(folder.rankings.read_text().splitlines()[-1])
     assert summary.next == last["offsets"]["next"]
-    assert summary.waiting == 144 - summary.next > 0
+    behind = [value for value in VALUES[summary.next :] if value != BAD]
+    assert summary.waiting == len(behind) > 0
+    assert summary.waiting_letters == 144 - summary.next - len(behind) > 0
     letters = len(folder.letters.read_text().splitlines())
     assert summary.letters == {"malformed": letters}
     again = replay(folder.plan())
     assert (again.rankings, again.chunk, again.waiting) == (0, 8, summary.waiting)
     assert again.resumed == summary.next
+
+
+def test_the_summary_counts_no_record_that_an_earlier_life_has_published(folder: Folder) -> None:
+    """The model is older than the last ranking then: chunks are folded in once more."""
+    whole = replay(Folder(folder.path / "whole").plan())
+    seldom = settings(checkpoint_every=100)
+    with pytest.raises(Crash):
+        replay(folder.plan(settings=seldom), step=crashing("committed", 7))
+    again = replay(folder.plan(settings=seldom))
+    assert again.resumed == whole.next
+    assert (again.waiting, again.waiting_letters) == (whole.waiting, whole.waiting_letters)
+
+
+def test_what_is_skipped_does_not_wait(folder: Folder) -> None:
+    skipping = settings(dead_letters=DeadLetterSettings(policy="skip"))
+    summary = replay(folder.plan(settings=skipping))
+    assert summary.letters.total() == VALUES.count(BAD)
+    assert summary.waiting == len([one for one in VALUES[summary.next :] if one != BAD])
+    assert summary.waiting_letters == 0
 
 
 def test_without_a_checkpoint_it_begins_at_the_beginning(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+
 import pytest
 
 from stream_fs import errors
@@ -38,6 +40,8 @@ def test_the_numbers_are_what_supervisors_rely_on() -> None:
         (errors.FatalError("x"), ExitCode.BROKER),
         (errors.RetriableError("x"), ExitCode.BROKER),
         (errors.CannotWrite("file", "x"), ExitCode.STORAGE),
+        (OSError(errno.ENOSPC, "x"), ExitCode.STORAGE),
+        (OSError(errno.ENOENT, "x"), ExitCode.PROBLEM),
         (errors.InvalidChunk("x"), ExitCode.PROBLEM),
         (RuntimeError("x"), ExitCode.PROBLEM),
     ],

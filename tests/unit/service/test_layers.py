@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
+from stream_fs.service.configuration.sources import OTHER_VARIABLES
+from tests.deploy.files import ROOT
 from tests.unit.service.configuring import LEAST, loaded, problems, with_lines
 
 
@@ -42,9 +45,49 @@ def test_text_from_outside_is_read_as_the_key_wants_it(tmp_path: Path) -> None:
     assert configuration.log.level == "debug"
 
 
-def test_variables_without_a_double_underscore_are_not_keys(tmp_path: Path) -> None:
+def test_variables_of_others_are_not_keys(tmp_path: Path) -> None:
     environ = {"STREAM_FS_BOOTSTRAP": "elsewhere:1", "OTHER__KEY": "1"}
     assert loaded(tmp_path, LEAST, environ) == loaded(tmp_path)
+
+
+def test_every_variable_that_is_read_somewhere_is_known() -> None:
+    files = [ROOT / "tests/conftest.py", ROOT / "tests/cores.py"]
+    files += [path for path in (ROOT / "deploy").rglob("*") if path.suffix in (".yaml", ".md")]
+    files += (ROOT / "stream_fs").rglob("*.py")
+    texts = [path.read_text(encoding="utf-8") for path in files]
+    found = {name for text in texts for name in re.findall(r"\bSTREAM_FS_[A-Z_]+\b", text)}
+    named = {name for name in found if "__" not in name}
+    assert named == OTHER_VARIABLES
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("STREAM_FS_KAFKA_BOOTSTRAP", "did you mean STREAM_FS_KAFKA__BOOTSTRAP?"),
+        ("STREAM_FS_DEAD_LETTERS_MAX_RATIO", "did you mean STREAM_FS_DEAD_LETTERS__MAX_RATIO?"),
+        ("STREAM_FS_CHUNK_RECORD", "did you mean STREAM_FS_CHUNK__RECORDS?"),
+        ("STREAM_FS_CONFG", "did you mean STREAM_FS_CONFIG?"),
+        ("STREAM_FS_SERVICE_PORT", "did you mean STREAM_FS_SERVICE__PORT?"),
+        ("STREAM_FS_X", "keys are STREAM_FS_SECTION__KEY"),
+    ],
+)
+def test_a_variable_that_nothing_reads_is_a_mistake(tmp_path: Path, name: str, hint: str) -> None:
+    (found,) = problems(tmp_path, LEAST, {name: "1"})
+    assert found == f"{name}: is a variable that nothing reads; {hint}"
+
+
+def test_what_kubernetes_tells_of_services_is_no_mistake(tmp_path: Path) -> None:
+    environ = {
+        "KUBERNETES_SERVICE_HOST": "10.0.0.1",
+        "STREAM_FS_SERVICE_HOST": "10.0.0.2",
+        "STREAM_FS_SERVICE_PORT": "9108",
+        "STREAM_FS_SERVICE_PORT_HTTP": "9108",
+        "STREAM_FS_KAFKA_BOOTSTRAP_PORT": "tcp://10.0.0.3:9092",
+        "STREAM_FS_PORT_9108_TCP_ADDR": "10.0.0.2",
+    }
+    assert loaded(tmp_path, LEAST, environ) == loaded(tmp_path)
+    (found,) = problems(tmp_path, LEAST, {**environ, "STREAM_FS_KAFKA_BOOTSTRAP": "b"})
+    assert found.startswith("STREAM_FS_KAFKA_BOOTSTRAP: ")
 
 
 def test_the_whole_configuration_may_come_from_outside_but_for_the_views(tmp_path: Path) -> None:

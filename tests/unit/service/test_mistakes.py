@@ -8,7 +8,7 @@ import pytest
 
 from stream_fs.errors import InvalidConfiguration
 from stream_fs.service.configuration import load
-from tests.unit.service.configuring import LEAST, problems, with_lines
+from tests.unit.service.configuring import LEAST, loaded, problems, with_lines
 
 
 @pytest.mark.parametrize(
@@ -107,6 +107,31 @@ from tests.unit.service.configuring import LEAST, problems, with_lines
         ),
         ("kafka.properties", "x = [1]", "kafka.properties.x: should be a text, a number, "),
         (
+            "kafka.properties",
+            '"sasl.mechansim" = "PLAIN"',
+            'kafka.properties."sasl.mechansim": is not a property of librdkafka',
+        ),
+        (
+            "kafka.properties",
+            '"security.protocol" = "sasl"',
+            'kafka.properties."security.protocol": Invalid value "sasl"',
+        ),
+        (
+            "kafka.properties",
+            '"fetch.wait.max.ms" = "abc"',
+            "kafka.properties.\"fetch.wait.max.ms\": Invalid value, got 'abc'",
+        ),
+        (
+            "kafka.properties",
+            '"fetch.wait.max.ms" = 300001',
+            'kafka.properties."fetch.wait.max.ms": value 300001 is outside allowed range 0..300000',
+        ),
+        (
+            "kafka.properties",
+            'error_cb = "x"',
+            "kafka.properties.error_cb: cannot be set here: ",
+        ),
+        (
             "service",
             "port = 70000",
             "service.port: should be less than or equal to 65535, got 70000",
@@ -167,7 +192,7 @@ def test_a_mistake_is_told_with_key_value_and_what_is_allowed(
         ('name = "digits"', 'name = ""', "stream.name: should be 1 to 249 letters, "),
         ('name = "digits"', f'name = "{"x" * 201}"', "stream.name: should have at most 200 char"),
         ('["digits"]', "[]", "stream.topics: should have at least 1 item"),
-        ('["digits"]', '"digits"', "stream.topics: should be a valid tuple, got 'digits'"),
+        ('["digits"]', '"digits"', 'stream.topics: should be a list, as ["a", "b"]'),
         ('["digits"]', '["a b"]', "stream.topics[0]: should be 1 to 249 letters, "),
         ('["digits"]', '["a", "a"]', "stream.topics[1]: topic 'a' is an input topic already"),
         ("clusters = 3", "", "selector.clusters: is missing"),
@@ -224,6 +249,54 @@ def test_every_mistake_is_told_at_once(tmp_path: Path) -> None:
     ]
 
 
+def test_a_wrong_key_hides_no_disagreement_of_the_others_beside_it(tmp_path: Path) -> None:
+    text = (
+        LEAST.replace("dimension = 4", 'dimension = 4\ndtype = "f2"\nshape = [3]')
+        .replace("clusters = 3", "lam = 0")
+        .replace('topics = ["digits"]', 'topics = ["digits"]\nstart = "now"')
+        + 'protocol = "new"\ncall_timeout = 500\nlargest_message = 1000\n'
+        + '[kafka.properties]\nx = [1]\nacks = 1\n"no.such" = 1\n'
+        + '[limits]\nviews = 1\nrecord_bytes = 0\n[output]\ntopic = "digits"\nformat = "xml"\n'
+    )
+    assert sorted(line.split(": ")[0] for line in problems(tmp_path, text)) == [
+        'kafka.properties."no.such"',
+        "kafka.properties.acks",
+        "kafka.properties.x",
+        "kafka.protocol",
+        "limits.record_bytes",
+        "limits.views",
+        "output.format",
+        "output.topic",
+        "selector.clusters",
+        "selector.lam",
+        "service.watchdog_seconds",
+        "stream.start",
+        "views[0].dtype",
+        "views[0].shape",
+    ]
+
+
+def test_a_ranking_too_large_is_told_beside_other_mistakes(tmp_path: Path) -> None:
+    text = LEAST + 'largest_message = 10\nprotocol = "new"\n[log]\nlevel = "loud"\n'
+    told = [line.split(": ")[0] for line in problems(tmp_path, text)]
+    assert told == ["kafka.protocol", "log.level", "limits.record_bytes", "output.top"]
+
+
+@pytest.mark.parametrize(
+    "bootstrap", ["http://broker:9092", "broker:port", "broker:0", "a:1,b:70000", "a b:1", " , "]
+)
+def test_what_can_be_no_broker_is_refused(tmp_path: Path, bootstrap: str) -> None:
+    (found,) = problems(tmp_path, LEAST.replace("localhost:9092", bootstrap))
+    assert found.startswith("kafka.bootstrap: should be host:port of one or more brokers")
+
+
+@pytest.mark.parametrize(
+    "bootstrap", ["broker", "a:1, b:2,", "SASL_SSL://broker:9093", "[::1]:9092", "::1", "10.0.0.1"]
+)
+def test_what_the_client_takes_for_a_broker_is_taken(tmp_path: Path, bootstrap: str) -> None:
+    assert loaded(tmp_path, LEAST.replace("localhost:9092", bootstrap)).kafka.bootstrap == bootstrap
+
+
 def test_an_empty_file_is_told_all_that_is_needed(tmp_path: Path) -> None:
     assert problems(tmp_path, "") == [
         "stream.name: is missing",
@@ -241,7 +314,8 @@ def test_an_empty_file_is_told_all_that_is_needed(tmp_path: Path) -> None:
         (b"[stream", "is not TOML: Expected ']'"),
         (b"\xff", "is not UTF-8"),
         (b"stream = 1", "stream: should be a table"),
-        (b"views = 1", "views: should be a valid tuple, got 1"),
+        (b"views = 1", "views: should be tables, each under a [[views]] of its own"),
+        (b"[views]\nname = 'x'", "views: should be tables, each under a [[views]] of its own"),
     ],
 )
 def test_a_file_that_is_not_a_configuration(

@@ -37,6 +37,16 @@ def test_secrets_reach_the_client_and_are_not_shown(tmp_path: Path) -> None:
         assert "user" in shown
 
 
+def test_a_name_that_comes_from_a_variable_is_not_cut_out_of_texts(tmp_path: Path) -> None:
+    text = with_properties(
+        '"sasl.username" = { env = "USER_NAME" }', '"sasl.password" = { env = "PASSWORD" }'
+    )
+    environ = {"USER_NAME": "digits", "PASSWORD": HIDDEN}
+    configuration = loaded(tmp_path, text, environ)
+    assert configuration.kafka_settings().properties["sasl.username"] == "digits"
+    assert configuration.secrets() == {HIDDEN}
+
+
 @pytest.mark.parametrize(
     ("line", "problem"),
     [

@@ -50,6 +50,15 @@ def test_what_is_shown_is_in_effect(tmp_path: Path) -> None:
     assert shown(again) == shown(configuration)
 
 
+@pytest.mark.parametrize(("preset", "transform"), [("default", "minmax"), ("paper", "none")])
+def test_the_transform_of_the_preset_is_shown(tmp_path: Path, preset: str, transform: str) -> None:
+    text = LEAST.replace("dimension = 6", 'dimension = 6\ntransform = "unit"')
+    views = loaded(tmp_path, text.replace("clusters = 3", f'clusters = 3\npreset = "{preset}"'))
+    first, second = shown(views).split("[[views]]")[1:]
+    assert f'\ntransform = "{transform}"\n' in first
+    assert '\ntransform = "unit"\n' in second
+
+
 def test_secrets_are_shown_by_reference_or_not_at_all(tmp_path: Path) -> None:
     (tmp_path / "key").write_text("hunter2-file")
     path = tmp_path / "stream.toml"

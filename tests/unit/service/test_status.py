@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -148,6 +149,14 @@ def test_a_ranking_as_it_was_published(watched: Watched) -> None:
     assert pixels["features"][0]["relevance"] == pytest.approx(0.16)
     assert pixels["scores"] == pytest.approx(np.linspace(0.1, 0.4, 6).tolist())
     assert pixels["history"] == {"weight": [0.25], "missing": [0.375], "overlap": [None]}
+
+
+def test_the_open_chunk_after_the_first_needs_fewer_records(watched: Watched) -> None:
+    watched.observe(restored(chunk=0))
+    watched.observe(events.RecordsRead(HERE, 210, {}, position=210, waiting=210, size=200))
+    first = replace(updated().report, rows=200)
+    watched.observe(events.ChunkUpdated(HERE, first, seconds=0.02, replayed=False, size=50))
+    assert watched.partition()["chunk"] == {"waiting": 10, "size": 50}
 
 
 def test_the_share_that_is_missing_is_of_the_published_chunk(watched: Watched) -> None:
