@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
+from stream_fs.evaluate.experiments import grid, sensitivity
 from stream_fs.evaluate.plan import Row
 from stream_fs.evaluate.report.ablation import ablation_table
 from stream_fs.evaluate.report.drifting import drift_table
@@ -23,6 +24,7 @@ def other_tables(
 ) -> dict[str, Sequence[Table]]:
     """By heading, the tables of every experiment that has rows, which are comparable already."""
     ablation = rows.get("ablation", ())
+    printed = "paper, GIMC_FLSD, all shares"
     fixed = "default, both judges, 30 % of features"
     builders: Mapping[str, Mapping[str, Builder]] = {
         "What clustering does not show": {
@@ -37,8 +39,8 @@ def other_tables(
         "What parts and settings are worth": {
             "ablation": lambda of: [ablation_table(of)],
             "missing": lambda of: [missing_table(of)],
-            "sensitivity": lambda of: [parameter_table(of, fixed)],
-            "grid": lambda of: [parameter_table(of, "paper, GIMC_FLSD, all shares")],
+            "sensitivity": lambda of: [parameter_table(of, fixed, sensitivity.MIDDLE)],
+            "grid": lambda of: [parameter_table(of, printed, grid.MIDDLE)],
             "judging": lambda of: [judging_table(of)],
         },
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from stream_fs.evaluate.report.cells import difference, overall
 from stream_fs.evaluate.report.plots import curves
 from stream_fs.evaluate.report.rows import grouped, nmi_by_set
 from stream_fs.evaluate.report.tables import Table, number, with_error
+
+LEAST_HEIGHT = 0.1
+"""Of a curve's axis, in NMI."""
 
 
 def missing_table(rows: Sequence[Row]) -> Table:
@@ -32,21 +35,23 @@ def missing_table(rows: Sequence[Row]) -> Table:
     )
 
 
-def parameter_table(rows: Sequence[Row], what: str) -> Table:
-    """NMI when one parameter leaves the middle, and the curves."""
+def parameter_table(rows: Sequence[Row], what: str, middle: Mapping[str, float]) -> Table:
+    """NMI when one parameter leaves the middle, whose values are given, and the curves."""
     by_parameter = grouped(rows, "parameter")
-    middle = nmi_by_set(by_parameter.pop("middle"))
+    unmoved = nmi_by_set(by_parameter.pop("middle"))
     body: list[list[str]] = []
     figures: list[str] = []
     for parameter, of in by_parameter.items():
-        line: dict[float, float] = {}
-        values = sorted((float(value), part) for value, part in grouped(of, "value").items())
-        for value, part in values:
-            found = nmi_by_set(part)
-            line[value] = overall(found).mean
-            less = difference(list(found), found.__getitem__, middle.__getitem__)
-            change = with_error(less.over_sets, difference=True)
-            body.append([parameter, f"{value:g}", number(line[value]), change, less.claim])
+        found = {float(value): nmi_by_set(part) for value, part in grouped(of, "value").items()}
+        found[middle[parameter]] = unmoved
+        line = {value: overall(by_set).mean for value, by_set in sorted(found.items())}
+        for value, mean in line.items():
+            less = difference(list(found[value]), found[value].__getitem__, unmoved.__getitem__)
+            told = [with_error(less.over_sets, difference=True), less.claim]
+            is_middle = value == middle[parameter]
+            body.append(
+                [parameter, f"{value:g}", number(mean), *(["–", "middle"] if is_middle else told)]
+            )
         figures.append(
             curves(
                 f"{parameter}: {what}",
@@ -55,13 +60,14 @@ def parameter_table(rows: Sequence[Row], what: str) -> Table:
                 list(line),
                 {"mean over data sets": list(line.values())},
                 logarithmic=parameter != "lam",
+                least_height=LEAST_HEIGHT,
             )
         )
     return Table(
         f"Parameter sensitivity: preset {what}",
         ["parameter", "value", "NMI", "less the middle", "claim"],
         body,
-        f"One parameter at a time; the middle gives {number(overall(middle).mean)}. Paired "
+        f"One parameter at a time; the middle gives {number(overall(unmoved).mean)}. Paired "
         "difference ± standard error over data sets; claimed where it is above that and above the "
         "one over repetitions.",
         figures,

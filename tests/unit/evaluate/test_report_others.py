@@ -227,11 +227,13 @@ def test_parameters_are_paired_with_the_middle() -> None:
         ]
         for dataset, nmi in zip("ab", by_set, strict=True)
     ]
-    table = parameter_table(rows, "default")
+    table = parameter_table(rows, "default", {"beta": 1.0, "lam": 3.0})
     assert [list(row) for row in table.rows] == [
         ["beta", "0.1", "0.500", "+0.100 ± 0.000", "better"],
+        ["beta", "1", "0.400", "–", "middle"],
         ["beta", "10", "0.200", "-0.200 ± 0.100", "worse"],
         ["lam", "2", "0.450", "+0.050 ± 0.050", "none"],
+        ["lam", "3", "0.400", "–", "middle"],
     ]
     assert "the middle gives 0.400" in table.note
     assert len(table.figures) == 2
