@@ -20,6 +20,13 @@ from stream_fs.evaluate.report.tables import Table
 from stream_fs.evaluate.report.tried import tried_tables
 from stream_fs.evaluate.report.variance import beside_variance, variance_in_words, variance_table
 
+WORDS_NOTE = (
+    "“default √” is the selector as it comes. √ and ∝ tell how a share of all features is divided "
+    "between the views: by √d or proportionally. A figure is the agreement (NMI) of clusters with "
+    "classes when only the chosen features are kept, by two judges: gimc (GIMC_FLSD) and spectral "
+    "(spectral clustering of the summed graphs)."
+)
+
 
 @dataclass(frozen=True)
 class Progress:
@@ -42,7 +49,7 @@ def sections(
     if cells is not None and not cells.datasets:
         cells = None
     points = list(_in_short(whole, cells, entries, options, progress))
-    found = [Section("In short", points=points)] if points else []
+    found = [Section("In short", WORDS_NOTE, points=points)] if points else []
     found.append(Section("What was measured", _setup_note(options, progress), [_sets(entries)]))
     if cells is not None:
         tables = [

@@ -21,7 +21,7 @@ th { vertical-align: bottom; min-width: 3.5rem; max-width: 9rem; } td { white-sp
 td.words, th.words { text-align: left; white-space: normal; max-width: 34rem; }
 td:first-child, th:first-child { text-align: left; position: sticky; left: 0; background: #fff; }
 tbody tr:hover td { background: #f4f6fb; }
-.strong td { font-weight: 600; }
+.mark { position: absolute; } .strong td { font-weight: 600; }
 .good { color: #14713d; } .so-so { color: #8a5a00; } .bad { color: #b3261e; }
 nav a { margin-right: 1.2rem; color: #24527a; white-space: nowrap; }
 img { max-width: 48%; margin: 1rem 1% 0 0; } p, li { max-width: 60rem; color: #445; }

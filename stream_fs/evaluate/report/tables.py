@@ -53,7 +53,7 @@ class Table:
 
     def _row(self, row: Sequence[str], kinds: Sequence[str]) -> str:
         cells = "".join(
-            f'<td class="{" ".join(filter(None, (kind, TONES.get(cell))))}">{escape(cell)}</td>'
+            f'<td class="{" ".join(filter(None, (kind, TONES.get(cell))))}">{_content(cell)}</td>'
             for cell, kind in zip(row, kinds, strict=True)
         )
         strong = ' class="strong"' if self.strong and row[0] == self.strong else ""
@@ -71,9 +71,15 @@ class Table:
         return "\n\n".join(parts)
 
 
+def _content(cell: str) -> str:
+    """The text; a mark takes no room, so that figures stay under each other."""
+    marked = cell.endswith("*")
+    return escape(cell.removesuffix("*")) + ('<span class="mark">*</span>' if marked else "")
+
+
 def _kind(column: Sequence[str]) -> str:
     """Words stand on the left, figures on the right."""
-    known = [cell for cell in column if cell not in ("", "–")]
+    known = [cell for cell in column if cell not in ("", "–", "never")]
     return "figures" if known and all(cell[0] in "+-0123456789" for cell in known) else "words"
 
 

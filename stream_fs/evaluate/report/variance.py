@@ -111,6 +111,8 @@ def _ahead(lead: Estimate) -> bool:
 
 
 def _verdict(lead: Estimate) -> str:
+    if lead.count < 2:
+        return "not known"
     if not lead.clear:
         return "level"
     return "ahead" if lead.mean > 0 else "behind"

@@ -183,8 +183,10 @@ def test_the_page_names_the_sets_on_which_variance_is_as_good() -> None:
 def test_variance_is_behind_everywhere_or_was_measured_once() -> None:
     text = variance_in_words(beside_variance(Cells(ranking()), ENTRIES))
     assert text == "default √ is clearly ahead of variance, with either budget, everywhere."
-    once = variance_in_words(beside_variance(Cells(ranking(repetitions=1)), ENTRIES))
-    assert once == "Measured once, so that nothing can be said: 3Sources, USPS."
+    cells = Cells(ranking(repetitions=1))
+    once = beside_variance(cells, ENTRIES)
+    assert variance_in_words(once) == "Measured once, so that nothing can be said: 3Sources, USPS."
+    assert [row[6] for row in variance_table(cells, once).rows] == ["not known"] * 2
 
 
 def test_markup_in_a_table_is_text() -> None:
@@ -281,9 +283,10 @@ def test_every_place_that_the_page_points_to_is_there() -> None:
 
 
 def test_figures_stand_on_the_right_and_results_are_seen() -> None:
-    rows = [["a", "0.1", "met"], ["b", "–", "not met"]]
+    rows = [["a", "0.1*", "met"], ["b", "–", "not met"]]
     page = Table("t", ["name", "value", "result"], rows, strong="b").html()
-    assert '<td class="figures">0.1</td><td class="words good">met</td>' in page
+    assert '<td class="figures">0.1<span class="mark">*</span></td>' in page
+    assert '<td class="words good">met</td>' in page
     assert '<tr class="strong"><td class="words">b</td>' in page
 
 
