@@ -23,7 +23,7 @@ NOTE = (
 )
 
 
-def merging_table(rows: Sequence[Row]) -> Table:
+def merging_table(rows: Sequence[Row]) -> list[Table]:
     """Overlap with the choice of one model, and change of NMI, by number of partitions."""
     single = {_problem(row): float(row["nmi"]) for row in rows if row["method"] == "single"}
     body: list[list[str]] = []
@@ -40,7 +40,7 @@ def merging_table(rows: Sequence[Row]) -> Table:
             changes.setdefault(name, []).append(change.mean)
     points = sorted({float(row["partitions"]) for row in rows if row["method"] == "merged"})
     figures = list(_figures(points, overlaps, changes))
-    return Table("Merged partitions", HEADER, body, NOTE, figures)
+    return [Table("Merged partitions", HEADER, body, NOTE, figures)]
 
 
 def _figures(

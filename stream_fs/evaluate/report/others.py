@@ -51,5 +51,5 @@ def other_tables(
         for heading, of in builders.items()
     }
     merged = [*rows.get("merging", ()), *rows.get("merging-long", ())]
-    found["Merging partitions"] = [merging_table(merged)] if merged else []
+    found["Merging partitions"] = merging_table(merged) if merged else []
     return {heading: tables for heading, tables in found.items() if tables}

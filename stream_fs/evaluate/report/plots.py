@@ -36,6 +36,8 @@ def curves(
         axes.plot(list(points)[: len(values)], list(values), marker=".", label=name)
     if logarithmic:
         axes.set_xscale("log")
+        axes.set_xticks(list(points), [f"{point:g}" for point in points])
+        axes.minorticks_off()
     low, high = axes.get_ylim()
     room = max(least_height - (high - low), 0.0) / 2
     axes.set_ylim(low - room, high + room)

@@ -284,7 +284,7 @@ def merged(dataset: str, most: int) -> list[Row]:
 
 
 def test_merging_is_paired_with_one_model() -> None:
-    table = merging_table([*merged("digits", 2), *merged("", 4)])
+    table = merging_table([*merged("digits", 2), *merged("", 4)])[0]
     rows = {(row[0], row[2], row[4]): list(row[5:]) for row in table.rows}
     assert rows["digits", "1", "single"] == ["1.000 ± 0.000", "0.550", "+0.000 ± 0.000"]
     assert rows["digits", "2", "merged"] == ["0.800 ± 0.000", "0.520", "-0.030 ± 0.010"]
