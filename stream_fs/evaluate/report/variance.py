@@ -61,10 +61,11 @@ def variance_in_words(found: Sequence[BesideVariance]) -> str:
     if level:
         sentences.append(f"default √ is not clearly ahead of variance, better budget, on {which}.")
     elif len(once) < len(found):
-        sentences.append("default √ is clearly ahead of variance, with either budget, everywhere.")
+        where = "on every data set that was repeated" if once else "on every data set"
+        sentences.append(f"default √ is clearly ahead of variance, with either budget, {where}.")
     unbeaten = [of.name for of in level if not of.beaten]
     if unbeaten:
-        sentences.append(f"No ranking that was measured is on {', '.join(unbeaten)}.")
+        sentences.append(f"On {', '.join(unbeaten)} no ranking that was measured is.")
     if once:
         sentences.append(f"Measured once, so that nothing can be said: {', '.join(once)}.")
     return " ".join(sentences)

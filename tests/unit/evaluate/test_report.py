@@ -175,14 +175,14 @@ def test_the_page_names_the_sets_on_which_variance_is_as_good() -> None:
     assert found[0].ours.error == pytest.approx(0.1 / np.sqrt(3))
     text = variance_in_words(found)
     assert "not clearly ahead of variance, better budget, on 3Sources (+0.000 ± 0.058)." in text
-    assert "No ranking that was measured is on 3Sources." in text
+    assert "On 3Sources no ranking that was measured is." in text
     assert "USPS" not in text
     assert [row[6] for row in variance_table(cells, found).rows] == ["level", "ahead"]
 
 
 def test_variance_is_behind_everywhere_or_was_measured_once() -> None:
     text = variance_in_words(beside_variance(Cells(ranking()), ENTRIES))
-    assert text == "default √ is clearly ahead of variance, with either budget, everywhere."
+    assert text == "default √ is clearly ahead of variance, with either budget, on every data set."
     cells = Cells(ranking(repetitions=1))
     once = beside_variance(cells, ENTRIES)
     assert variance_in_words(once) == "Measured once, so that nothing can be said: 3Sources, USPS."
