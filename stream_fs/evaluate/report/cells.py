@@ -7,7 +7,7 @@ stopped, are left out: every mean is over the same problems for every contender.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -121,9 +121,21 @@ class Difference:
         return bool(known) and abs(self.mean) > max(known)
 
     @property
+    def claim(self) -> str:
+        """What may be said of it."""
+        if not self.clear:
+            return "none"
+        return "better" if self.mean > 0 else "worse"
+
+    @property
     def wins(self) -> int:
         """Data sets on which it is positive."""
         return sum(of.mean > 0 for of in self.by_set.values())
+
+    @property
+    def over_sets(self) -> Estimate:
+        """The mean with the standard error over data sets."""
+        return Estimate(self.mean, self.sets, len(self.by_set))
 
 
 def difference(
@@ -143,3 +155,9 @@ def difference(
         repetitions = float(np.sqrt((filled**2).sum()) / len(filled))
     total = estimate(means)
     return Difference(total.mean, repetitions, total.error, by_set)
+
+
+def overall(values: Mapping[str, Vector]) -> Estimate:
+    """The mean over data sets with the standard error over their repetitions."""
+    of = difference(list(values), values.__getitem__, lambda name: 0 * values[name])
+    return Estimate(of.mean, of.repetitions, len(values))

@@ -1,8 +1,8 @@
-"""Tables of the main comparison: fixed parameters, every judge, both budgets; and the goals."""
+"""Tables of the main comparison: fixed parameters, every judge, both budgets."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from stream_fs.evaluate.report.cells import (
     Contender,
     Difference,
     difference,
+    overall,
 )
 from stream_fs.evaluate.report.plots import curves
 from stream_fs.evaluate.report.tables import Table, number, signed, with_error
@@ -25,9 +26,6 @@ from stream_fs.evaluate.statistics import estimate, paired_p
 
 JUDGES = ("gimc", "spectral")
 BUDGET_NOTE = "√: a share of all features is divided by √d between the views; ∝: proportionally."
-LEAST_WINS = 5
-LEVEL_FROM = 0.2
-ABOVE_FROM = 0.3
 
 
 def compared_tables(cells: Cells, entries: Sequence[Entry]) -> list[Table]:
@@ -45,21 +43,42 @@ def compared_tables(cells: Cells, entries: Sequence[Entry]) -> list[Table]:
     return tables
 
 
+def means_in_words(cells: Cells, entries: Sequence[Entry]) -> Iterator[str]:
+    """The overall NMI of `default`, of all features and of the best other ranking."""
+    for role in ("development", "held-out"):
+        names = [e.name for e in entries if e.role == role and e.name in cells.datasets]
+        if names:
+            means = {
+                c: overall({name: cells.values(name, c) for name in names}).mean for c in CONTENDERS
+            }
+            rival = max(RIVALS, key=lambda c: means[c])
+            yield (
+                f"Mean NMI over {len(names)} {role} data sets, judges and shares of features: "
+                f"default √ {number(means[OURS])}, all features {number(means[EVERYTHING])}, "
+                f"{rival.label}, the best of the other rankings, {number(means[rival])}."
+            )
+
+
 def by_judge(cells: Cells, names: Sequence[str], role: str, metric: str) -> Table:
-    """Means over data sets and shares, judge by judge."""
+    """Means over data sets and shares with their standard errors, judge by judge."""
     rows = []
     for contender in CONTENDERS:
-        means = [
-            np.mean([cells.values(name, contender, metric, [look]).mean() for name in names])
-            for look in cells.judges
-        ]
-        rows.append([contender.label, *map(number, means), number(float(np.mean(means)))])
+        row = [contender.label]
+        for judge in (*cells.judges, ""):
+            looks = cells.looks_of(judge)
+            values = {name: cells.values(name, contender, metric, looks) for name in names}
+            mark = "*" if against(cells, names, contender, judge, metric=metric).clear else ""
+            row.append(with_error(overall(values)) + mark)
+        rows.append(row)
     return Table(
         f"{metric.upper()}, {role} data, by judge",
         ["method", *cells.judges, "mean"],
         rows,
         f"Means over {len(names)} data sets ({', '.join(names)}) and {len(cells.shares)} shares of "
-        f"features. {BUDGET_NOTE}",
+        "features ± standard error over repetitions; * differs from default √ by more than both "
+        "standard errors of the paired difference, over repetitions and over data sets. "
+        f"{BUDGET_NOTE}",
+        strong=OURS.label,
     )
 
 
@@ -80,6 +99,7 @@ def by_set(cells: Cells, names: Sequence[str], role: str) -> Table:
         rows,
         "Means over judges and shares ± standard error over repetitions; * differs from default √ "
         f"by a paired t-test (p < 0.05). Repetitions: {counts}.",
+        strong=OURS.label,
     )
 
 
@@ -89,13 +109,14 @@ def against(
     rival: Contender,
     judge: str = "",
     shares: Sequence[float] | None = None,
+    metric: str = "nmi",
 ) -> Difference:
-    """`default` with its own budget less a rival, in NMI, by one judge or by both."""
+    """`default` with its own budget less a rival, by one judge or by both."""
     looks = cells.looks_of(judge)
     return difference(
         names,
-        lambda name: cells.values(name, OURS, "nmi", looks, shares),
-        lambda name: cells.values(name, rival, "nmi", looks, shares),
+        lambda name: cells.values(name, OURS, metric, looks, shares),
+        lambda name: cells.values(name, rival, metric, looks, shares),
     )
 
 
@@ -113,8 +134,8 @@ def differences(cells: Cells, names: Sequence[str], role: str) -> Table:
                 number(total.repetitions),
                 number(total.sets),
                 f"{total.wins} of {len(names)}",
-                _claim(total),
-                *(_brief(against(cells, names, rival, judge)) for judge in JUDGES),
+                total.claim,
+                *(brief(against(cells, names, rival, judge)) for judge in JUDGES),
             ]
         )
     return Table(
@@ -131,10 +152,8 @@ def by_share(cells: Cells, names: Sequence[str], role: str) -> Table:
     rows = []
     for share in cells.shares:
         row = [f"{share:.0%}"]
-        row += [
-            _brief(against(cells, names, EVERYTHING, judge, [share])) for judge in ("", *JUDGES)
-        ]
-        row += [_brief(against(cells, names, rival, "", [share])) for rival in VARIANCE]
+        row += [brief(against(cells, names, EVERYTHING, judge, [share])) for judge in ("", *JUDGES)]
+        row += [brief(against(cells, names, rival, "", [share])) for rival in VARIANCE]
         rows.append(row)
     shown = (OURS, Contender("default", "proportional"), *VARIANCE, Contender("paper", "sqrt"))
     lines = {
@@ -155,55 +174,6 @@ def by_share(cells: Cells, names: Sequence[str], role: str) -> Table:
     )
 
 
-def goals(cells: Cells, entries: Sequence[Entry]) -> Table:
-    """What the method is meant to reach, and whether it does, on development and held-out data."""
-    rows: list[list[str]] = []
-    for role in ("development", "held-out"):
-        names = [e.name for e in entries if e.role == role and e.name in cells.datasets]
-        if not names:
-            continue
-        for judge in JUDGES:
-            worst = min((against(cells, names, c, judge) for c in RIVALS), key=lambda d: d.mean)
-            rival = min(RIVALS, key=lambda c: against(cells, names, c, judge).mean)
-            text = f"above every other ranking method, either budget, {judge}"
-            rows.append(
-                [role, text, f"{rival.label}: {_brief(worst)}", _met(worst.mean > 0, worst)]
-            )
-        need = min(LEAST_WINS, len(names))
-        for rival in VARIANCE:
-            of = against(cells, names, rival)
-            text = f"ahead of {rival.label} on at least {need} of {len(names)} data sets"
-            rows.append([role, text, f"{of.wins}", "met" if of.wins >= need else "not met"])
-        for share in cells.shares:
-            of = against(cells, names, EVERYTHING, "", [share])
-            if share >= ABOVE_FROM:
-                text = f"above all features with {share:.0%} of them"
-                rows.append([role, text, _brief(of), _met(of.mean > 0, of)])
-            elif share >= LEVEL_FROM:
-                level = of.mean > 0 or not of.clear
-                text = f"level with all features with {share:.0%} of them"
-                rows.append([role, text, _brief(of), "met" if level else "not met"])
-    return Table(
-        "Goals",
-        ["data", "goal", "measured", "result"],
-        rows,
-        "Differences in NMI ± standard error over data sets. “On average only” means that the "
-        "difference is not above both standard errors, so nothing is claimed.",
-    )
-
-
-def _met(reached: bool, of: Difference) -> str:
-    if not reached:
-        return "not met"
-    return "met" if of.clear else "met on average only"
-
-
-def _claim(of: Difference) -> str:
-    if not of.clear:
-        return "none"
-    return "better" if of.mean > 0 else "worse"
-
-
-def _brief(of: Difference) -> str:
-    error = "" if np.isnan(of.sets) else f" ± {of.sets:.3f}"
-    return signed(of.mean) + error
+def brief(of: Difference) -> str:
+    """A difference ± its standard error over data sets."""
+    return with_error(of.over_sets, difference=True)

@@ -39,9 +39,8 @@ def merging_table(rows: Sequence[Row]) -> list[Table]:
             overlaps.setdefault(name, []).append(overlap.mean)
             changes.setdefault(name, []).append(change.mean)
     points = sorted({float(row["partitions"]) for row in rows if row["method"] == "merged"})
-    return [
-        Table("Merged partitions", HEADER, body, NOTE, list(_figures(points, overlaps, changes)))
-    ]
+    figures = list(_figures(points, overlaps, changes))
+    return [Table("Merged partitions", HEADER, body, NOTE, figures)]
 
 
 def _figures(

@@ -24,14 +24,23 @@ def curves(
     lines: Mapping[str, Sequence[float]],
     *,
     logarithmic: bool = False,
+    least_height: float = 0.0,
 ) -> str:
-    """Lines over common points, as the address of a PNG."""
+    """Lines over common points, as the address of a PNG.
+
+    The axis covers at least ``least_height``: noise should not look like an effect.
+    """
     figure = Figure(figsize=(6.4, 3.6), layout="constrained")
     axes = figure.subplots()
     for name, values in lines.items():
         axes.plot(list(points)[: len(values)], list(values), marker=".", label=name)
     if logarithmic:
         axes.set_xscale("log")
+        axes.set_xticks(list(points), [f"{point:g}" for point in points])
+        axes.minorticks_off()
+    low, high = axes.get_ylim()
+    room = max(least_height - (high - low), 0.0) / 2
+    axes.set_ylim(low - room, high + room)
     axes.set_title(title, fontsize=10)
     axes.set_xlabel(across)
     axes.set_ylabel(up)

@@ -85,17 +85,17 @@ def _grid_table(published: Published, grid: Sequence[Row]) -> Table:
         best = best_of_grid(grid, metric)
         for name in dict.fromkeys(str(row["dataset"]) for row in grid):
             ours = [best.get((name, share), float("nan")) for share in shares]
-            rows.append([metric.upper(), _named(name), "ours", *map(number, ours)])
+            rows.append([metric.upper(), named(name), "ours", *map(number, ours)])
             theirs = [_figure(published, metric, name, share, "I2MUFS") for share in shares]
             if not np.isnan(theirs).all():
-                rows.append([metric.upper(), _named(name), "the paper's", *map(number, theirs)])
+                rows.append([metric.upper(), named(name), "the paper's", *map(number, theirs)])
     return Table(
         "The paper's protocol: preset paper over its grid, beside I²MUFS in the paper",
         ["metric", "data set", "figures", *(f"{float(share):.0%}" for share in shares)],
         rows,
         "The labels choose the setting, here one parameter at a time from the middle (β = η = θ = "
         "1, λ = 6; the full grid is 1,250 settings), there over the full grid. "
-        + _comparable_note(),
+        + comparable_note(),
     )
 
 
@@ -109,7 +109,7 @@ def _methods_table(published: Published, grid: Sequence[Row], cells: Cells, metr
     ]
     rows = []
     for name in (n for n in cells.datasets if n in NAMES):
-        row = [_named(name), _mean_figure(published, metric, name, shares, "I2MUFS")]
+        row = [named(name), _mean_figure(published, metric, name, shares, "I2MUFS")]
         row.append(number(_mean([best.get((name, s), float("nan")) for s in shares])))
         row += [
             number(float(cells.values(name, contender, metric, [LOOK]).mean()))
@@ -127,7 +127,7 @@ def _methods_table(published: Published, grid: Sequence[Row], cells: Cells, metr
         header,
         rows,
         "“Grid” figures were chosen by the labels, as all of the paper's were; “fixed” and “here” "
-        "were not. " + _comparable_note(),
+        "were not. " + comparable_note(),
     )
 
 
@@ -135,7 +135,7 @@ def _ablation_table(published: Published, cells: Cells) -> Table:
     shares = [f"{share:g}" for share in cells.shares]
     rows = []
     for name in (n for n in cells.datasets if n in NAMES):
-        row = [_named(name)]
+        row = [named(name)]
         for metric in METRICS:
             row.append(_mean_figure(published, metric, name, shares, "I2MUFS"))
             row.append(_mean_figure(published, metric, name, shares, "C-I2MUFS"))
@@ -152,15 +152,17 @@ def _ablation_table(published: Published, cells: Cells) -> Table:
         header,
         rows,
         "Means over shares; presets paper and classical with fixed parameters, GIMC_FLSD on scaled "
-        "features. " + _comparable_note(),
+        "features. " + comparable_note(),
     )
 
 
-def _comparable_note() -> str:
+def comparable_note() -> str:
+    """Why some data sets have a mark."""
     return f"Features of {' and '.join(RECOMPUTED)} (†) were recomputed: not comparable."
 
 
-def _named(name: str) -> str:
+def named(name: str) -> str:
+    """A data set, marked where its features are not the paper's."""
     return f"{name} †" if name in RECOMPUTED else name
 
 

@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 
 from stream_fs.evaluate.statistics import Estimate
+
+TONES: Mapping[str, str] = {
+    "met": "good",
+    "better": "good",
+    "ahead": "good",
+    "recommended": "good",
+    "met on average only": "so-so",
+    "not met": "bad",
+    "worse": "bad",
+    "behind": "bad",
+}
+"""Results that the eye should find."""
 
 
 @dataclass(frozen=True)
@@ -20,14 +32,17 @@ class Table:
     note: str = ""
     figures: Sequence[str] = field(default_factory=tuple)
     """Images that belong to the table, as data addresses."""
+    strong: str = ""
+    """The name of the row that the others are compared with."""
 
     def html(self) -> str:
         """The table with its title, note and figures."""
-        head = "".join(f"<th>{escape(cell)}</th>" for cell in self.header)
-        body = "\n".join(
-            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>"
-            for row in self.rows
+        kinds = [_kind([row[i] for row in self.rows]) for i in range(len(self.header))]
+        head = "".join(
+            f'<th class="{kind}">{escape(cell)}</th>'
+            for cell, kind in zip(self.header, kinds, strict=True)
         )
+        body = "\n".join(self._row(row, kinds) for row in self.rows)
         parts = [f"<h3>{escape(self.title)}</h3>"]
         if self.note:
             parts.append(f"<p>{escape(self.note)}</p>")
@@ -35,6 +50,14 @@ class Table:
             parts.append(f"<table><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table>")
         parts += [f'<img alt="{escape(self.title)}" src="{figure}">' for figure in self.figures]
         return "\n".join(parts)
+
+    def _row(self, row: Sequence[str], kinds: Sequence[str]) -> str:
+        cells = "".join(
+            f'<td class="{" ".join(filter(None, (kind, TONES.get(cell))))}">{_content(cell)}</td>'
+            for cell, kind in zip(row, kinds, strict=True)
+        )
+        strong = ' class="strong"' if self.strong and row[0] == self.strong else ""
+        return f"<tr{strong}>{cells}</tr>"
 
     def markdown(self) -> str:
         """The table with its title and note."""
@@ -46,6 +69,18 @@ class Table:
             cells = [[cell.replace("|", "\\|") for cell in line] for line in lines]
             parts.append("\n".join("| " + " | ".join(line) + " |" for line in cells))
         return "\n\n".join(parts)
+
+
+def _content(cell: str) -> str:
+    """The text; a mark takes no room, so that figures stay under each other."""
+    marked = cell.endswith("*")
+    return escape(cell.removesuffix("*")) + ('<span class="mark">*</span>' if marked else "")
+
+
+def _kind(column: Sequence[str]) -> str:
+    """Words stand on the left, figures on the right."""
+    known = [cell for cell in column if cell not in ("", "–", "never")]
+    return "figures" if known and all(cell[0] in "+-0123456789" for cell in known) else "words"
 
 
 def number(value: float, places: int = 3) -> str:

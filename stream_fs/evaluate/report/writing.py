@@ -7,7 +7,8 @@ from pathlib import Path
 
 from stream_fs.evaluate.experiments import EXPERIMENTS
 from stream_fs.evaluate.plan import Entry, Options, Task
-from stream_fs.evaluate.report.page import Progress, html, markdown, sections
+from stream_fs.evaluate.report.contents import Progress, sections
+from stream_fs.evaluate.report.page import html, markdown
 from stream_fs.evaluate.report.published import read_published
 from stream_fs.evaluate.store import Store
 
