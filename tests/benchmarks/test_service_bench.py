@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -15,6 +16,7 @@ from stream_fs.service.configuration import load
 from stream_fs.wire import RecordDecoder
 from tests.benchmarks.growth import Growth, Point
 from tests.benchmarks.measure import Comparison, Goal, median_interval, take_timed_turns
+from tests.benchmarks.peers import environment
 from tests.benchmarks.service import __main__ as bench
 from tests.benchmarks.service import growing
 from tests.benchmarks.service.plan import FULL, QUICK, TINY, Plan
@@ -158,6 +160,15 @@ def test_a_goal_that_is_missed_is_an_exit_code_only_where_asked_for(
 
     monkeypatch.setattr(bench, "measure", measure)
     assert bench.main([*strict, "--output", str(tmp_path)]) == code
+
+
+def test_frameworks_are_told_with_their_versions_or_why_they_are_not_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(environment, "interpreter", lambda: Path(sys.executable))
+    found = environment.versions(["numpy", "no_such_framework"])
+    assert found["numpy"] == np.__version__
+    assert found["no_such_framework"].startswith("not here, and not compared (ModuleNotFoundError")
 
 
 def test_sections_have_names_to_choose_them_by() -> None:
