@@ -54,6 +54,7 @@ audit: setup ## known vulnerabilities of everything that constraints.txt pins
 	$(RUN) tests.campaign.audit
 
 campaign: setup ## attack the service on real brokers, and compare what it publishes byte by byte
+	@bash .ci/broker
 	$(RUN) tests.campaign $(ARGS)
 
 bench: setup ## the whole service on a real broker, against floors and goals; --quick, --sections

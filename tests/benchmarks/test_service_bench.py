@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +16,8 @@ from stream_fs.service.configuration import load
 from stream_fs.wire import RecordDecoder
 from tests.benchmarks.growth import Growth, Point
 from tests.benchmarks.measure import Comparison, Goal, median_interval, take_timed_turns
+from tests.benchmarks.peers import environment
+from tests.benchmarks.service import __main__ as bench
 from tests.benchmarks.service import growing
 from tests.benchmarks.service.plan import FULL, QUICK, TINY, Plan
 from tests.benchmarks.service.reading import Layout, timed
@@ -47,13 +51,18 @@ def test_the_interval_of_a_median_is_a_pair_of_order_statistics() -> None:
 
 
 @pytest.mark.parametrize("mix", [Mix(5), Mix(100, views=1), Mix(300, views=4)], ids=str)
-def test_the_fastest_loop_finds_the_rows_that_the_decoder_finds(mix: Mix) -> None:
+def test_the_fastest_loops_find_the_rows_that_the_decoder_finds(mix: Mix) -> None:
     records = mix.records(120)
     layout = Layout(mix)
     messages = [Message(topic="t", partition=0, offset=0, value=value) for value in records]
     rows = layout.matrix(layout.tails(messages))
     batch = RecordDecoder(mix.declared).decode(records)
-    np.testing.assert_array_equal(rows, np.hstack([batch.views[n].dense() for n in mix.names]))
+    expected = np.hstack([batch.views[n].dense() for n in mix.names])
+    np.testing.assert_array_equal(rows, expected)
+    one_by_one = layout.empty(len(records))
+    for row, value in zip(one_by_one, records, strict=True):
+        layout.copy(value, row)
+    np.testing.assert_array_equal(one_by_one, expected)
 
 
 def test_records_have_the_size_that_was_asked_for() -> None:
@@ -92,6 +101,18 @@ def test_every_size_is_a_stream_that_can_be_configured(plan: Plan, tmp_path: Pat
             assert settings.params.clusters == size.clusters
 
 
+def test_the_sizes_of_a_sweep_take_turns() -> None:
+    order: list[int] = []
+
+    def run(place: int) -> Point:
+        order.append(place)
+        return Point(place, place, len(order), 1, 1)
+
+    found = growing.interleaved([partial(run, 0), partial(run, 1), partial(run, 2)], 2)
+    assert order == [0, 1, 2, 1, 2, 0]
+    assert [[point.seconds for point in points] for points in found] == [[1, 6], [2, 4], [3, 5]]
+
+
 def test_the_full_plan_has_the_turns_that_an_interval_needs() -> None:
     assert FULL.turns >= 9
     assert {size for size, _ in FULL.ingest} == {1_000, 10_000}
@@ -105,10 +126,13 @@ def test_a_report_shows_goals_rates_and_growth() -> None:
         yield Comparison("s", "missed", "x", "a", "b", (1.0, 1.0), (1.0, 1.0), Goal("≥", 2))
         yield Growth("d", "feature", "held", (Point(1, 1, 1, 5, 8), Point(2, 2, 2, 10, 4)), None)
 
-    section = Section("s", "A section", run)
+    section = Section("s", "A section", run, lambda: {"peer": "not here (no wheel)"})
     report = Report(FULL)
     report.add(section, run(None, FULL))  # type: ignore[arg-type]  # it is not looked at
     text = report.markdown()
+    assert "- peer: not here (no wheel)\n" in text
+    assert list(report.goals().values()) == [True, False]
+    assert text.endswith("- 1 of 2 goals were met\n- missed: s: missed (x) ≥ 2, found 1\n")
     met, missed = (line for line in text.splitlines() if line.startswith(("| met", "| missed")))
     assert "a 5/s" in met
     assert "b 10/s" in met
@@ -121,6 +145,30 @@ def test_a_report_shows_goals_rates_and_growth() -> None:
     assert figures["growth"][0]["time_slope"] == pytest.approx(1)
     assert figures["machine"]["broker"].startswith("Apache Kafka")
     assert "librdkafka" in figures["machine"]["confluent-kafka"]
+
+
+@pytest.mark.parametrize(("strict", "code"), [([], 0), (["--strict"], 1)])
+def test_a_goal_that_is_missed_is_an_exit_code_only_where_asked_for(
+    strict: list[str], code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    missed = Comparison("s", "missed", "x", "a", "b", (1.0,), (1.0,), Goal("≥", 2))
+
+    def measure(*_: object) -> Report:
+        report = Report(FULL)
+        report.add(Section("s", "A section", lambda *_: []), [missed])
+        return report
+
+    monkeypatch.setattr(bench, "measure", measure)
+    assert bench.main([*strict, "--output", str(tmp_path)]) == code
+
+
+def test_frameworks_are_told_with_their_versions_or_why_they_are_not_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(environment, "interpreter", lambda: Path(sys.executable))
+    found = environment.versions(["numpy", "no_such_framework"])
+    assert found["numpy"] == np.__version__
+    assert found["no_such_framework"].startswith("not here, and not compared (ModuleNotFoundError")
 
 
 def test_sections_have_names_to_choose_them_by() -> None:

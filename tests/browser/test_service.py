@@ -17,6 +17,7 @@ from tests.browser.conftest import MakeVisit
 from tests.browser.digits import CHUNK, SECTIONS, records
 from tests.browser.screenshot import AGAIN, LARGEST, PICTURE, sources, take
 from tests.integration.conftest import stoppable_broker
+from tests.integration.processes import wait_until
 from tests.integration.service.services import Service
 from tests.integration.service.stream import Stream
 from tests.integration.topics import Topics
@@ -38,7 +39,12 @@ def own_broker(tmp_path: Path) -> Iterator[Broker]:
 
 @pytest.fixture
 def stream(own_broker: Broker, tmp_path: Path) -> Stream:
-    changes = {**SECTIONS, "kafka.properties": PROPERTIES}
+    changes = {
+        **SECTIONS,
+        "kafka.properties": PROPERTIES,
+        # So that the ranking of the whole stream, too, comes to the last chunk.
+        "checkpoint.every_chunks": 1,
+    }
     return Stream(Topics(own_broker.bootstrap), tmp_path, changes, partitions=PARTITIONS)
 
 
@@ -73,8 +79,18 @@ def reach(page: Page, sequence: int) -> None:
         expect(told).to_contain_text(f"ranking {sequence} ")
 
 
-def assert_merged_comes_first(page: Page, stream: Stream) -> None:
-    """Whether the newest ranking of the whole stream is there, before all others."""
+def assert_merged_comes_first(page: Page, stream: Stream, chunk: int) -> None:
+    """Whether the newest ranking of the whole stream is there, before all others.
+
+    It is the last one when all of its sources have come to this chunk.
+    """
+
+    def complete() -> bool:
+        found = stream.merged()
+        sources = found[-1]["sources"] if found else []
+        return [source["sequence"] for source in sources] == [chunk] * PARTITIONS
+
+    wait_until(complete, f"a merged ranking of chunk {chunk} of every partition")
     ranking = stream.merged()[-1]
     block = page.locator("details.ranking").first
     expect(block.get_by_role("heading", level=3)).to_have_text("Whole stream")
@@ -195,7 +211,7 @@ def test_the_page_of_a_service(
     for number, ranking in enumerate(rankings):
         assert_shown(of_partitions(page).nth(number), ranking)
     assert_told(json.loads(service.get("/api/status")[1]), rankings)
-    assert_merged_comes_first(page, stream)
+    assert_merged_comes_first(page, stream, 5)
 
 
 def test_the_picture_of_the_readme_is_small_and_of_this_page() -> None:

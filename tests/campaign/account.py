@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from traceback import format_exception
 from typing import Protocol
 
 from tests.benchmarks.table import aligned
@@ -30,6 +31,8 @@ class Account:
     letters: Comparison | None = None
     shown: str = ""
     problems: tuple[str, ...] = ()
+    not_run: str = ""
+    """Why it could not be injected here; that is neither right nor wrong."""
 
     @property
     def compared(self) -> tuple[Comparison, ...]:
@@ -41,6 +44,7 @@ class Account:
         looked = bool(self.compared) or bool(self.shown)
         return (
             self.times > 0
+            and not self.not_run
             and looked
             and all(found.same for found in self.compared)
             and not self.problems
@@ -56,7 +60,8 @@ class Account:
             "–" if found is None else str(found.compared) for found in (self.rankings, self.letters)
         )
         named = [part, self.fault, str(self.times), rankings, letters]
-        return [*named, *counts, self.shown, str(len(self.problems))]
+        shown = f"not run: {self.not_run}" if self.not_run else self.shown
+        return [*named, *counts, shown, str(len(self.problems))]
 
 
 class Part(Protocol):
@@ -73,6 +78,15 @@ class AddArgument(Protocol):
     """`ArgumentParser.add_argument`, as far as parts need it."""
 
     def __call__(self, name: str, /, *, type: type, default: object, help: str) -> object: ...
+
+
+def accounts_of(part: Part, options: Namespace) -> Iterator[Account]:
+    """All that a part has to tell; where it breaks off, that is the last of it."""
+    try:
+        yield from part.run(options)
+    except Exception as error:  # noqa: BLE001  # the other parts have their turn
+        told = "".join(format_exception(error))
+        yield Account("none: the part broke off", 0, shown=repr(error), problems=(told,))
 
 
 def table(accounts: Iterable[tuple[str, Account]]) -> list[str]:

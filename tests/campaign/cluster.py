@@ -8,18 +8,26 @@ from __future__ import annotations
 
 import tempfile
 from argparse import Namespace
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final, Literal
 
 from stream_fs.broker.cluster import Cluster, running_cluster
 from tests.campaign.account import Account, AddArgument
-from tests.campaign.leaders import GROUPS, TRANSACTIONS, Leaders
+from tests.campaign.leaders import TRANSACTIONS, Leaders
 from tests.campaign.troupe import QUICK, Troupe, failed, judged, shared_stage
 from tests.recovery.journey import Journey
 from tests.recovery.stage import Stage
 from tests.recovery.starting import Fresh, Start
+
+TOPICS: Final[tuple[Literal["input", "state", "rankings", "letters"], ...]] = (
+    "input",
+    "state",
+    "rankings",
+    "letters",
+)
 
 
 @dataclass(frozen=True)
@@ -45,7 +53,7 @@ class Scene:
         where = (staged.bootstrap, staged.content, staged.folder, name, staged.start, QUICK)
         with Journey(*where, make=make) as journey:
             try:
-                with Troupe(journey) as troupe:
+                with Troupe(journey, failures=times) as troupe:
                     troupe.reach(staged.content.chunks // 5)
                     told = inflict(self, troupe)
                     found = troupe.finish()
@@ -74,18 +82,40 @@ def kill_leader(topic: Callable[[Troupe], str]) -> Callable[[Scene, Troupe], str
 
     def inflict(scene: Scene, troupe: Troupe) -> str:
         node = scene.leaders.of(topic(troupe))
-        led = [
-            f"{scene.leaders.share(node, troupe.journey.topic(what))} of {what}"
-            for what in ("input", "state", "rankings", "letters")
-        ]
-        led += [
-            what
-            for what, place in (("groups", GROUPS), ("transactions", TRANSACTIONS))
-            if scene.leaders.of(place) == node
-        ]
-        return f"it led {', '.join(led)}; went on in {kill(scene, troupe, node):.0f} s"
+        led = told(duties(scene, troupe, node))
+        return f"{led}; went on in {kill(scene, troupe, node):.0f} s"
 
     return inflict
+
+
+def kill_coordinator(scene: Scene, troupe: Troupe) -> str:
+    """Kill the node that the members of the group were told to turn to."""
+    node = scene.leaders.coordinator(troupe.journey.group)
+    led = told(duties(scene, troupe, node))
+    return f"{led}; went on in {kill(scene, troupe, node):.0f} s"
+
+
+def kill_who_has_all(scene: Scene, troupe: Troupe, node: int) -> str:
+    """Kill a node that has every duty there is."""
+    found = duties(scene, troupe, node)
+    lacking = [what for what, (share, count) in found.items() if share < count]
+    assert not lacking, f"node {node} does not have all of {lacking}: {found}"
+    return f"{told(found)}; went on in {kill(scene, troupe, node):.0f} s"
+
+
+def duties(scene: Scene, troupe: Troupe, node: int) -> dict[str, tuple[int, int]]:
+    """What a node leads and coordinates: how much of how much."""
+    leaders, journey = scene.leaders, troupe.journey
+    found: dict[str, tuple[int, int]] = {
+        what: leaders.share(node, journey.topic(what)) for what in TOPICS
+    }
+    found["the group"] = (int(leaders.coordinator(journey.group) == node), 1)
+    found["transactions"] = leaders.share(node, TRANSACTIONS)
+    return found
+
+
+def told(found: Mapping[str, tuple[int, int]]) -> str:
+    return "it had " + ", ".join(f"{n} of {m} of {what}" for what, (n, m) in found.items())
 
 
 def kill_each(scene: Scene, troupe: Troupe, rounds: int) -> str:
@@ -112,14 +142,14 @@ def kill_all(scene: Scene, troupe: Troupe) -> str:
 
 def faults(scene: Scene, rounds: int) -> Iterator[Account]:
     leads: dict[str, Callable[[Troupe], str]] = {
-        "leads input": lambda troupe: troupe.journey.topic("input"),
-        "leads state": lambda troupe: troupe.journey.topic("state"),
-        "leads rankings": lambda troupe: troupe.journey.topic("rankings"),
-        "coordinates the group": lambda _: GROUPS,
+        "leads the first partition of the input": lambda troupe: troupe.journey.topic("input"),
+        "leads the first partition of the state": lambda troupe: troupe.journey.topic("state"),
+        "leads the rankings": lambda troupe: troupe.journey.topic("rankings"),
         "coordinates transactions": lambda _: TRANSACTIONS,
     }
     for what, topic in leads.items():
         yield scene.suffer(f"SIGKILL of the node that {what}", 1, kill_leader(topic))
+    yield scene.suffer("SIGKILL of the node that coordinates the group", 1, kill_coordinator)
     yield kill_the_one(scene)
     each = len(scene.cluster.nodes) * rounds
     yield scene.suffer(
@@ -129,11 +159,22 @@ def faults(scene: Scene, rounds: int) -> Iterator[Account]:
 
 
 def kill_the_one(scene: Scene) -> Account:
-    """The node that coordinates transactions, where it leads all that is written, too."""
-    node = scene.leaders.of(TRANSACTIONS)
-    make = scene.leaders.make_topics(node, len(scene.cluster.nodes))
-    inflict = kill_leader(lambda _: TRANSACTIONS)
-    return scene.suffer("SIGKILL of the node that leads all and coordinates", 1, inflict, make)
+    """The node that leads all partitions of all topics, and coordinates group and transactions.
+
+    On a stream of its own, whose partitions are laid out so.
+    """
+    node = scene.leaders.unite(scene.cluster)
+    nodes = [node, *(other for other in scene.cluster.nodes if other != node)]
+    usual = scene.staged
+    chunks = usual.content.chunks // usual.partitions
+    where = (usual.bootstrap, usual.folder, usual.partitions, chunks, usual.start, nodes)
+    with shared_stage(*where) as staged:
+        return replace(scene, staged=staged).suffer(
+            "SIGKILL of the node that leads input, state and rankings, and coordinates all",
+            1,
+            lambda s, troupe: kill_who_has_all(s, troupe, node),
+            scene.leaders.make_topics(nodes),
+        )
 
 
 @contextmanager

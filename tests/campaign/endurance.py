@@ -10,6 +10,7 @@ from pathlib import Path
 from stream_fs.broker import Broker, running_broker
 from tests.campaign.account import Account, AddArgument
 from tests.recovery.endurance import MOST_GROWTH, last, rebalance, tasks
+from tests.recovery.figures import Usage, lasting
 
 TASKS = (1, 16, 64)
 
@@ -29,17 +30,35 @@ def long_run(broker: Broker, folder: Path, chunks: int) -> Account:
 
 def come_and_go(broker: Broker, folder: Path) -> Account:
     """A second process comes, and goes."""
-    alone, shared, again = map(len, rebalance(broker, folder))
-    shown = f"metric series: {alone} alone, {shared} shared, {again} alone again"
-    wrong = () if alone == again > shared else ("series are left, or missing",)
+    found = rebalance(broker, folder)
+    alone, shared, again = map(len, map(lasting, found))
+    shown = f"metric series but for outcomes: {alone} alone, {shared} shared, {again} alone again"
+    same = lasting(found.alone) == lasting(found.again) > lasting(found.shared)
+    wrong = () if same else ("series are left, or missing",)
     return Account("a member comes and goes", 1, shown=shown, problems=wrong)
 
 
 def many(broker: Broker, folder: Path, count: int) -> Account:
     """One process with so many partitions."""
-    used = tasks(broker, folder, count)
-    shown = f"{used.megabytes:.0f} MB, {used.threads} threads, {used.files} files"
-    return Account(f"none: {count} partitions", 1, shown=shown)
+    used, most = tasks(broker, folder, count), limit(count)
+    shown = (
+        f"{used.megabytes:.0f} MB of at most {most.megabytes:.0f}, {used.threads} threads of "
+        f"{most.threads}, {used.files} files of {most.files}"
+    )
+    fields = zip(used._fields, used, most, strict=True)
+    wrong = [
+        f"{found:.0f} {name}, not {bound:.0f}" for name, found, bound in fields if found > bound
+    ]
+    return Account(f"none: {count} partitions", 1, shown=shown, problems=tuple(wrong))
+
+
+def limit(partitions: int) -> Usage:
+    """What deploy/sizing.md grants a process with so many, whose models are small.
+
+    Memory half as much again, as the limit of a container; threads also for transactions, and a
+    dozen connections that come and go.
+    """
+    return Usage(1.5 * (100 + 0.6 * partitions), 15 + 4 * partitions + 8, 30 + 8 * partitions)
 
 
 def run(options: Namespace) -> Iterator[Account]:

@@ -57,5 +57,5 @@ class Feeding:
                 for source in self._sources:
                     source.write(due, OUTAGE_SECONDS)
                 self._written += due
-        except (AssertionError, KafkaException) as error:  # raised where it is waited for
+        except (KafkaException, TimeoutError) as error:  # raised where it is waited for
             self._error = error

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from confluent_kafka import KafkaException
@@ -10,6 +11,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._metadata import TopicMetadata
 from confluent_kafka.cimpl import NewTopic
 
+from stream_fs.broker.cluster import Cluster
 from stream_fs.kafka import Topics as KafkaTopics
 from stream_fs.service.configuration import load
 from stream_fs.service.topic_plans import topic_plans
@@ -17,6 +19,7 @@ from tests.integration.processes import wait_until
 from tests.integration.topics import PATIENCE_SECONDS
 
 GROUPS, TRANSACTIONS = "__consumer_offsets", "__transaction_state"
+COORDINATORS = (GROUPS, TRANSACTIONS)
 """Each has one partition on our brokers, whose leader is the coordinator."""
 
 
@@ -32,9 +35,44 @@ class Leaders:
         assert leader >= 0, f"{topic}/{partition} has no leader"
         return leader
 
-    def share(self, node: int, topic: str) -> int:
-        """How many partitions of a topic a node leads."""
-        return sum(p.leader == node for p in self._topics()[topic].partitions.values())
+    def share(self, node: int, topic: str) -> tuple[int, int]:
+        """How many partitions of a topic a node leads, and how many there are."""
+        partitions = self._topics()[topic].partitions.values()
+        return sum(place.leader == node for place in partitions), len(partitions)
+
+    def coordinator(self, group: str) -> int:
+        """The id of the node that coordinates a group, as the cluster tells its members."""
+        (described,) = self.admin.describe_consumer_groups([group]).values()
+        return int(described.result(PATIENCE_SECONDS).coordinator.id)
+
+    def unite(self, cluster: Cluster) -> int:
+        """Let one node coordinate groups and transactions; its id.
+
+        A node that leads a partition and dies gives it to the first of the others in the list of
+        its replicas, and does not get it back. Of three nodes, one is among the first two of both
+        lists: whoever leads one of the partitions in its place has to die.
+        """
+        topics = self._topics()
+        first, second = (topics[name].partitions[0].replicas[:2] for name in COORDINATORS)
+        wanted = next(node for node in first if node in second)
+        for name in COORDINATORS:
+            for _ in topics[name].partitions[0].replicas:
+                leader = self.of(name)
+                if leader == wanted:
+                    break
+                cluster.nodes[leader].kill()
+                wait_until(partial(self._has_other, name, leader), f"{name} has no new leader")
+                cluster.nodes[leader].start()
+                self.await_sync()
+        assert [self.of(name) for name in COORDINATORS] == [wanted] * 2
+        return wanted
+
+    def _has_other(self, topic: str, leader: int) -> bool:
+        """Whether another node leads it than the one that did."""
+        try:
+            return self._topics()[topic].partitions[0].leader not in (-1, leader)
+        except KafkaException:
+            return False
 
     def all_in_sync(self) -> bool:
         """Whether every node has all that it should have."""
@@ -48,9 +86,8 @@ class Leaders:
     def await_sync(self) -> None:
         wait_until(self.all_in_sync, "replicas do not get in sync")
 
-    def make_topics(self, leader: int, nodes: int) -> Callable[[Path], list[str]]:
-        """Makes the topics of a stream with one leader for all of their partitions."""
-        others = [number for number in range(1, nodes + 1) if number != leader]
+    def make_topics(self, nodes: Sequence[int]) -> Callable[[Path], list[str]]:
+        """Makes the topics of a stream, on these nodes; the first leads all of their partitions."""
 
         def make(config: Path) -> list[str]:
             configuration = load(config, {})
@@ -61,7 +98,7 @@ class Leaders:
                 NewTopic(
                     plan.name,
                     plan.partitions,
-                    replica_assignment=[[leader, *others]] * plan.partitions,
+                    replica_assignment=[list(nodes)] * plan.partitions,
                     config=dict(plan.config),
                 )
                 for plan in missing

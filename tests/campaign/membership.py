@@ -14,11 +14,12 @@ from typing import Literal
 
 from stream_fs.broker import running_broker
 from tests.campaign.account import Account, AddArgument
-from tests.campaign.troupe import QUICK, Troupe, failed, judged, ranked_partition, undisturbed
+from tests.campaign.troupe import QUICK, Troupe, failed, judged, undisturbed
 from tests.integration.topics import Topics
 from tests.recovery.content import CHUNK, FIRST_CHUNK, Content, Source, chunks_in
 from tests.recovery.journey import Journey, Manner
 from tests.recovery.life import Life
+from tests.recovery.merged import against_the_input
 from tests.recovery.starting import Fresh, Start
 
 Protocol = Literal["eager", "cooperative", "consumer"]
@@ -115,15 +116,16 @@ def suffer(
                 journey.content = Content(topic, load.chunks)
                 while not troupe.members:
                     troupe.join()
+                troupe.merge()
                 found = troupe.finish()
             except (AssertionError, TimeoutError) as error:
                 return failed(fault, churn.done.total(), journey, error)
         expected = undisturbed(bootstrap, journey.content, folder, start)
+        merged = against_the_input(bootstrap, journey.config, found.rankings)
     finally:
         topics.remove()
-    merged = sum(ranked_partition(message) is None for message in found.rankings)
-    shown = [", ".join(f"{n} {what}" for what, n in churn.done.items()), f"{merged} merged"]
-    return judged(fault, churn.done.total(), found, expected, [*shown, troupe.told])
+    shown = [", ".join(f"{n} {what}" for what, n in churn.done.items())]
+    return judged(fault, churn.done.total(), found, expected, shown, merged)
 
 
 def run(options: Namespace) -> Iterator[Account]:

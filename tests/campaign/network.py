@@ -1,10 +1,13 @@
 """The connection to the broker cut, slowed down and silenced, and the broker itself restarted.
 
+Silenced in both directions, or in one: what is asked for is done, and the answer is lost.
+
 Processes reach their broker through a proxy; the proof looks at it directly.
 """
 
 from __future__ import annotations
 
+import itertools
 import random
 import signal
 import tempfile
@@ -21,7 +24,9 @@ from stream_fs.broker.interface import Broker
 from tests.campaign.account import Account, AddArgument
 from tests.campaign.proxy import Proxy
 from tests.campaign.troupe import QUICK, Troupe, failed, judged, shared_stage
+from tests.recovery.content import good_records, records_for
 from tests.recovery.journey import USUAL, Journey, Manner
+from tests.recovery.life import Life
 from tests.recovery.stage import Stage
 from tests.recovery.starting import Fresh, Start
 from tests.recovery.victim import STEPS
@@ -29,8 +34,11 @@ from tests.recovery.victim import STEPS
 LISTENER = "PROXIED"
 SOON = Manner(limits="call_timeout = 4\ntransaction_timeout = 10")
 """Limits that are reached many times in a row."""
-DELAY, RATE = 0.1, 100_000.0
-"""Of a slow connection: seconds for each piece, and bytes in a second."""
+OPEN = Manner(limits="call_timeout = 10\ntransaction_timeout = 20")
+"""Limits that are longer than a subscriber takes to see a commit that was not answered."""
+DELAY, RATE = 0.05, 20_000.0
+"""Of a slow connection: seconds for each piece, and bytes in a second. A process takes several
+times longer to get its records than it works on them, so that it cannot read them all ahead."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +71,7 @@ class Scene:
         where = (staged.bootstrap, staged.content, staged.folder, name, staged.start)
         with Journey(*where, QUICK, manner) as journey:
             try:
-                with Troupe(journey, 1 if stand else 2, stand=stand) as troupe:
+                with Troupe(journey, 1 if stand else 2, stand=stand, failures=times) as troupe:
                     told = inflict(self, troupe)
                     found = troupe.finish()
                 return judged(fault, times, found, staged.expected, [told, troupe.told])
@@ -103,14 +111,30 @@ def silence(scene: Scene, troupe: Troupe, times: int) -> str:
     return f"{connections} connections; went on in {slowest:.0f} s at most"
 
 
-def slow(scene: Scene, troupe: Troupe, count: int) -> str:
-    """For so many rankings."""
-    for _ in shares(troupe, 1):
-        scene.proxy.weather.delay, scene.proxy.weather.rate = DELAY, RATE
-        began, before = time.monotonic(), troupe.counts().total()
-        troupe.reach(before + count)
-        scene.proxy.mend()
-    return f"{(time.monotonic() - began) / count:.1f} s for a ranking"
+def slow(scene: Scene) -> Account:
+    """From the start to the last ranking: nothing is read ahead while the connection is fast."""
+    scene.proxy.slow_down(DELAY, RATE)
+    before, needed = scene.proxy.carried, input_bytes(scene.shared)
+
+    def wait(scene: Scene, troupe: Troupe) -> str:
+        count = troupe.journey.content.chunks
+        began = time.monotonic()
+        troupe.reach(count)
+        seconds, carried = time.monotonic() - began, scene.proxy.carried - before
+        assert carried > needed, f"{carried} bytes came through, and the input has {needed}"
+        return f"{seconds / count:.1f} s for a ranking, {carried / 1000:.0f} kB in slow answers"
+
+    return scene.suffer("slow connections", 1, wait)
+
+
+def input_bytes(staged: Stage) -> int:
+    """At least so many are in the input of a stage: those of its good records."""
+    chunks = staged.content.chunks // staged.partitions
+    return sum(
+        len(value)
+        for number in range(staged.partitions)
+        for value in itertools.islice(good_records(number), records_for(chunks))
+    )
 
 
 def at_every_step(scene: Scene, troupe: Troupe, rounds: int, inflict: Callable[[], int]) -> str:
@@ -130,6 +154,30 @@ def at_every_step(scene: Scene, troupe: Troupe, rounds: int, inflict: Callable[[
     missed = [step for step in STEPS if seen[step] < rounds]
     assert not missed, f"it did not stand often enough at {missed}: {seen}"
     return ", ".join(f"{step} {count}" for step, count in seen.items())
+
+
+def lose_answers(scene: Scene, troupe: Troupe, rounds: int) -> str:
+    """Commits are applied, and nobody is told: the answers to them are lost on their way."""
+    applied = 0
+    while troupe.counts().total() < troupe.journey.content.chunks:
+        troupe.tend()
+        for life in troupe.members:
+            if not life.ended and life.standing:
+                if life.stands_at == "records sent":
+                    applied += _unanswered(scene, troupe, life)
+                life.signal(signal.SIGCONT)
+        time.sleep(0.01)
+    assert applied >= rounds, f"{applied} commits were applied without an answer"
+    return f"{applied} applied before the process knew"
+
+
+def _unanswered(scene: Scene, troupe: Troupe, life: Life) -> bool:
+    """Whether a ranking is out while the process that stands before its commit does not know."""
+    before = len(troupe.journey.rankings.decided())
+    assert scene.proxy.lose_answers(), "there were no connections"
+    life.signal(signal.SIGCONT)
+    troupe.until(lambda: troupe.counts().total() > before, "commit that is not answered")
+    return all(line["chunk"] != before + 1 for line in life.log("chunk committed"))
 
 
 def restart(scene: Scene, troupe: Troupe, times: int, end: Callable[[], None]) -> str:
@@ -160,7 +208,14 @@ def faults(scene: Scene, options: Namespace) -> Iterator[Account]:
         lambda s, t: at_every_step(s, t, rounds, proxy.cut),
         stand=rounds,
     )
-    yield scene.suffer("slow connections", 1, lambda s, t: slow(s, t, 6 * few))
+    yield scene.suffer(
+        "commits applied, their answers lost",
+        rounds,
+        lambda s, t: lose_answers(s, t, rounds),
+        manner=OPEN,
+        stand=rounds,
+    )
+    yield slow(scene)
     yield scene.suffer("half-open connections", few, lambda s, t: silence(s, t, few))
     yield scene.suffer(
         "half-open connections at every step of a commit",

@@ -18,6 +18,7 @@ from tests.campaign.troupe import QUICK, Troupe, failed, judged, undisturbed
 from tests.integration.topics import Topics
 from tests.recovery.content import CHUNK, Content, Source, records_for
 from tests.recovery.journey import Journey, Manner, make_topics
+from tests.recovery.merged import against_the_input
 from tests.recovery.starting import Fresh, Start
 
 FRESH = '"topic.metadata.refresh.interval.ms" = 2000'
@@ -53,13 +54,15 @@ def suffer(
                     if after:
                         wait(troupe, chunks)
                     journey.content = Content(topic, (2 * 2 + 3) * chunks)
+                    troupe.merge()
                     found = troupe.finish()
             except (AssertionError, TimeoutError) as error:
                 return failed(fault, 1, journey, error)
         expected = undisturbed(bootstrap, journey.content, folder, start)
+        merged = against_the_input(bootstrap, journey.config, found.rankings)
     finally:
         topics.remove()
-    return judged(fault, 1, found, expected, [troupe.told])
+    return judged(fault, 1, found, expected, merged=merged)
 
 
 def wait(troupe: Troupe, chunks: int) -> None:

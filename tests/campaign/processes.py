@@ -98,11 +98,14 @@ def lack_room(folder: Path, chunks: int = DISK_CHUNKS, room: int = DISK_BYTES) -
         "replay: a file may not grow", times, limited.against(undisturbed), shown="exit 6"
     )
     small = make("small")
-    with full_disk.small_disk(small.folder, room) as made:
-        if made:  # where one may mount
+    name = "replay: the disk is full"
+    with full_disk.small_disk(small.folder, room) as reason:
+        if reason is None:
             times = full_disk.fill(small, room)
             compared = small.against(undisturbed)
-            yield Account("replay: the disk is full", times, compared, shown="exit 6")
+            yield Account(name, times, compared, shown="exit 6")
+        else:  # where one may not mount
+            yield Account(name, 0, not_run=" ".join(reason.split()))
 
 
 def run(options: Namespace) -> Iterator[Account]:

@@ -6,7 +6,7 @@ import asyncio
 import socket
 import struct
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 
@@ -43,6 +43,7 @@ class Proxy:
         self.upstream: str | None = None
         self.weather = Weather()
         self._pipes: set[_Pipe] = set()
+        self._carried = 0
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="proxy", daemon=True)
         self._thread.start()
@@ -62,6 +63,15 @@ class Proxy:
         self.weather.open = False
         return self._do(self._end_all())
 
+    @property
+    def carried(self) -> int:
+        """Bytes that were carried to clients so far."""
+        return self._carried
+
+    def slow_down(self, delay: float, rate: float) -> None:
+        """Let bytes through slowly until `mend`; see `Weather`."""
+        self.weather.delay, self.weather.rate = delay, rate
+
     def mend(self) -> None:
         """Let everything through again; connections that were silenced stay silent."""
         self.weather.delay, self.weather.rate, self.weather.open = 0.0, None, True
@@ -73,6 +83,13 @@ class Proxy:
         """
         return self._do(self._silence_all())
 
+    def lose_answers(self) -> int:
+        """From now on, the broker's answers vanish on the connections that there are; how many.
+
+        What clients ask for on them is still done. New ones work.
+        """
+        return self._do(self._mute_all())
+
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if not self.weather.open or self.upstream is None:
             _reset(writer)
@@ -83,12 +100,15 @@ class Proxy:
         except OSError:
             _reset(writer)
             return
-        pipe = _Pipe(self.weather, (reader, writer), (far_reader, far_writer))
+        pipe = _Pipe(self.weather, (reader, writer), (far_reader, far_writer), self._count)
         self._pipes.add(pipe)
         try:
             await pipe.run()
         finally:
             self._pipes.discard(pipe)
+
+    def _count(self, size: int) -> None:
+        self._carried += size
 
     async def _end_all(self) -> int:
         for pipe in self._pipes:
@@ -98,6 +118,11 @@ class Proxy:
     async def _silence_all(self) -> int:
         for pipe in self._pipes:
             pipe.silent = True
+        return len(self._pipes)
+
+    async def _mute_all(self) -> int:
+        for pipe in self._pipes:
+            pipe.mute = True
         return len(self._pipes)
 
     async def _close(self) -> None:
@@ -118,17 +143,24 @@ Ends = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 class _Pipe:
     """One connection; when one direction ends, both do."""
 
-    def __init__(self, weather: Weather, near: Ends, far: Ends) -> None:
+    def __init__(
+        self, weather: Weather, near: Ends, far: Ends, count: Callable[[int], None]
+    ) -> None:
+        """`count` is told the bytes that clients get."""
         self._weather = weather
         self._near = near
         self._far = far
+        self._count = count
         self.silent = False
+        """Whether nothing comes through."""
+        self.mute = False
+        """Whether nothing comes through to the client."""
 
     async def run(self) -> None:
         (near_reader, near_writer), (far_reader, far_writer) = self._near, self._far
         ways = [
-            asyncio.create_task(self._carry(near_reader, far_writer)),
-            asyncio.create_task(self._carry(far_reader, near_writer)),
+            asyncio.create_task(self._carry(near_reader, far_writer, answers=False)),
+            asyncio.create_task(self._carry(far_reader, near_writer, answers=True)),
         ]
         try:
             await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
@@ -142,15 +174,19 @@ class _Pipe:
         for _, writer in (self._near, self._far):
             _reset(writer)
 
-    async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _carry(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, answers: bool
+    ) -> None:
         while piece := await self._receive(reader):
             weather = self._weather
             seconds = weather.delay + (len(piece) / weather.rate if weather.rate else 0.0)
             if seconds:
                 await asyncio.sleep(seconds)
-            if self.silent:
+            if self.silent or (answers and self.mute):
                 continue
             writer.write(piece)
+            if answers:
+                self._count(len(piece))
             try:
                 await writer.drain()
             except OSError:

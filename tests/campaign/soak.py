@@ -138,9 +138,12 @@ def compared(found: Published, expected: Published) -> tuple[Comparison, Compari
 
 def soak(
     broker: Broker, folder: Path, seconds: float, every: float, rate: int, seed: int,
-    start: Start = Fresh,
+    start: Start = Fresh, least: int = 1,
 ) -> Iterator[Account]:  # fmt: skip
-    """So many seconds with a fault after every few of them, and so many records a second."""
+    """So many seconds with a fault after every few of them, and so many records a second.
+
+    However long it takes, there are at least so many faults.
+    """
     topics = Topics(broker.bootstrap)
     topic = topics.create("soak", partitions=PARTITIONS)
     content = Content(topic, chunks=0)
@@ -156,12 +159,12 @@ def soak(
             members = Soak(disturbed, broker, chance)
             end = time.monotonic() + seconds
             with feeding:
-                while time.monotonic() < end:
+                while time.monotonic() < end or members.done.total() < least:
                     pause = time.monotonic() + chance.uniform(0.5, 1.5) * every
                     while time.monotonic() < pause:
                         disturbed.published()
-                        time.sleep(0.1)
-                    members.look()
+                        members.look()
+                        time.sleep(0.25)
                     members.suffer()
             found = members.finish(feeding.chunks)
             wrong += problems(message.value for message in found.rankings)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from stream_fs.broker import Broker, BrokerUnavailable
-from tests.campaign import cluster, membership, network, partitions
+from tests.campaign import cluster, membership, merges, network, partitions
 from tests.campaign.account import Account
 from tests.recovery.starting import Forked
 from tests.recovery.victim import STEPS
@@ -51,11 +51,31 @@ def test_connections_may_be_cut_at_every_step(behind_proxy: network.Scene) -> No
     is_right(account)
 
 
+def test_answers_to_commits_may_be_lost(behind_proxy: network.Scene) -> None:
+    account = behind_proxy.suffer(
+        "answers-lost",
+        1,
+        lambda scene, troupe: network.lose_answers(scene, troupe, 1),
+        manner=network.OPEN,
+        stand=1,
+    )
+    is_right(account)
+
+
+def test_connections_may_be_slow(behind_proxy: network.Scene) -> None:
+    is_right(network.slow(behind_proxy))
+
+
 def test_connections_may_be_half_open(behind_proxy: network.Scene) -> None:
     account = behind_proxy.suffer(
         "silent", 1, lambda scene, troupe: network.silence(scene, troupe, 1), manner=network.SOON
     )
     is_right(account)
+
+
+@pytest.mark.parametrize("step", ["merge sent", "merge committed"])
+def test_the_process_that_merges_may_be_killed(broker: Broker, tmp_path: Path, step: str) -> None:
+    is_right(merges.suffer(broker.bootstrap, tmp_path, Forked, step, rounds=2))
 
 
 def test_members_may_come_and_go(broker: Broker, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from stream_fs.broker import Broker
 from tests.campaign import processes
 from tests.campaign.account import Account
 from tests.campaign.processes import Fault, jump, lack_room, suffer
-from tests.recovery import zombies
+from tests.recovery import full_disk, zombies
 from tests.recovery.shortage import run_out_of_memory
 from tests.recovery.stage import Stage, stage
 from tests.recovery.starting import Forked
@@ -59,10 +60,23 @@ def test_it_changes_no_byte(staged: Stage, fault: Fault) -> None:
 
 
 def test_a_replay_without_room_goes_on_when_there_is_some(tmp_path: Path) -> None:
-    accounts = list(lack_room(tmp_path, chunks=12, room=49_152))
-    assert accounts
-    for account in accounts:
-        is_right(account)
+    limited, full = lack_room(tmp_path, chunks=12, room=49_152)
+    is_right(limited)
+    if not full.not_run:
+        is_right(full)
+
+
+def test_where_no_disk_can_be_made_the_table_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @contextmanager
+    def no_disk(_: Path, __: int) -> Iterator[str]:
+        yield "mount: only root\ncan do that"
+
+    monkeypatch.setattr(full_disk, "small_disk", no_disk)
+    _, full = lack_room(tmp_path, chunks=2, room=1 << 20)
+    assert full.cells("processes")[9] == "not run: mount: only root can do that"
+    assert not full.right
 
 
 def test_every_step_of_a_commit_is_overslept() -> None:

@@ -16,9 +16,11 @@ from tests.recovery.subscriber import Received
 
 
 def test_faults_every_second_change_no_byte(broker: Broker, tmp_path: Path) -> None:
-    first, *_ = soak(broker, tmp_path, seconds=12, every=1, rate=100, seed=1, start=Forked)
+    accounts = soak(broker, tmp_path, 12, every=1, rate=100, seed=1, start=Forked, least=3)
+    first, steady, *_ = accounts
     assert first.right, (first.compared, first.shown, *first.problems)
     assert first.times > 2
+    assert steady.right, (steady.shown, *steady.problems)
 
 
 def grown(name: str, by: float, held: int = 1) -> Growth:

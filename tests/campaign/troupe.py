@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
@@ -23,18 +23,24 @@ from tests.recovery.subscriber import Received, problems
 PATIENCE_SECONDS = 300.0
 """When to give up: more than all time limits of the service one after the other."""
 STARTED_AGAIN = (ExitCode.BROKER, ExitCode.WATCHDOG)
-"""How a process may end by itself when its broker fails it: the next one goes on."""
+"""How a process may end by itself where its broker fails it: the next one goes on."""
 QUICK = '"session.timeout.ms" = 6000, "heartbeat.interval.ms" = 500'
 """Members whose loss is noticed soon, and who notice a rebalance soon."""
 
 
 class Troupe:
-    """The processes of one journey; those that end by themselves are started again."""
+    """The processes of one journey; those that a broker's failure ends are started again."""
 
-    def __init__(self, journey: Journey, members: int = 2, *, stand: int = 0) -> None:
-        """With `stand`, each stops so many times at every step of a commit."""
+    def __init__(
+        self, journey: Journey, members: int = 2, *, stand: int = 0, failures: int = 0
+    ) -> None:
+        """With `stand`, each stops so many times at every step of a commit.
+
+        So many `failures` of the broker does the journey suffer: each may end every process once.
+        """
         self.journey = journey
         self._stand = stand
+        self._most_ends = members * failures
         self.members: list[Life] = []
         self.ends: Counter[int] = Counter()
         """How many have ended by themselves, by exit code."""
@@ -60,6 +66,8 @@ class Troupe:
             if code not in STARTED_AGAIN:
                 raise life.wrong(f"has ended with {code}")
             self.ends[code] += 1
+            if self.ends.total() > self._most_ends:
+                raise life.wrong(f"has ended with {code}, where {self._most_ends} may end at most")
             self.members.remove(life)
             self.join()
 
@@ -100,6 +108,14 @@ class Troupe:
 
         return self.until(gone_on, "progress of every partition")
 
+    def merge(self) -> None:
+        """Wait until a merged ranking is out."""
+
+        def merged() -> bool:
+            return self.journey.published() > self.counts().total()
+
+        self.until(merged, "merged ranking")
+
     def finish(self) -> Published:
         """Go on to the end, and put everything in order; all that was published on the way."""
         self.reach(self.journey.content.chunks)
@@ -109,18 +125,29 @@ class Troupe:
 
     @property
     def told(self) -> str:
-        """What has to be said of processes that have ended by themselves."""
-        return ", ".join(f"{n}x exit code {code}" for code, n in sorted(self.ends.items()))
+        """What has to be said of processes that have ended by themselves, where they may."""
+        if not self._most_ends:
+            return ""
+        codes = ", ".join(f"{n} × exit code {code}" for code, n in sorted(self.ends.items()))
+        return f"processes ended: {codes or 'none'}, {self._most_ends} may"
 
 
 @contextmanager
 def shared_stage(
-    bootstrap: str, folder: Path, partitions: int, chunks: int, start: Start
+    bootstrap: str,
+    folder: Path,
+    partitions: int,
+    chunks: int,
+    start: Start,
+    nodes: Sequence[int] | None = None,
 ) -> Iterator[Stage]:
-    """A topic with so many partitions of so many chunks, and one undisturbed journey."""
+    """A topic with so many partitions of so many chunks, and one undisturbed journey.
+
+    Each partition is on these `nodes`, of which the first one leads it.
+    """
     topics = Topics(bootstrap)
     try:
-        topic = topics.create("shared", partitions=partitions)
+        topic = topics.create("shared", partitions=partitions, nodes=nodes)
         for number in range(partitions):
             source = Source(bootstrap, topic, number, seed=number)
             source.write(records_for(chunks) + CHUNK // 2)
@@ -138,17 +165,29 @@ def undisturbed(bootstrap: str, content: Content, folder: Path, start: Start) ->
 
 
 def judged(
-    fault: str, times: int, found: Published, expected: Published, shown: Iterable[str] = ()
+    fault: str,
+    times: int,
+    found: Published,
+    expected: Published,
+    shown: Iterable[str] = (),
+    merged: Comparison | None = None,
 ) -> Account:
-    """What became of a fault, each partition against the same one of an undisturbed journey."""
+    """What became of a fault, each partition against the same one of an undisturbed journey.
+
+    Where there are `merged` rankings, it is known how they compare with what should be there.
+    """
     rankings, letters = Comparison(0, 0, 0, 0, 0), Comparison(0, 0, 0, 0, 0)
     ours, theirs = by_partition(found), by_partition(expected)
     for number in sorted(ours.keys() | theirs.keys()):
         more = ours[number].against(theirs[number])
         rankings, letters = rankings + more[0], letters + more[1]
     wrong = problems(message.value for message in found.rankings)
-    told = "; ".join(filter(None, shown))
-    return Account(fault, times, rankings, letters, told, tuple(wrong))
+    told = [*shown]
+    if merged is not None:
+        rankings += merged
+        told.append(f"{merged.compared} of the rankings are merged")
+        wrong += [] if merged.compared else ["nothing was merged"]
+    return Account(fault, times, rankings, letters, "; ".join(filter(None, told)), tuple(wrong))
 
 
 def failed(fault: str, times: int, journey: Journey, error: Exception) -> Account:

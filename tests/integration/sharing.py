@@ -16,10 +16,10 @@ from stream_fs.broker.external import ExternalBroker
 
 
 class SharedBroker(ExternalBroker):
-    """The broker of another process of this test run."""
+    """The broker of all processes of this test run: none of them may stop it."""
 
     def __init__(self, bootstrap: str, log_dir: Path) -> None:
-        super().__init__(bootstrap, "another test process")
+        super().__init__(bootstrap, "this test run")
         self._log_dir = log_dir
 
     def log_tail(self, lines: int = 40) -> str:
@@ -49,7 +49,7 @@ def shared_broker(
             address.write_text(broker.bootstrap)
             fcntl.flock(turn, fcntl.LOCK_UN)
             try:
-                yield broker
+                yield SharedBroker(broker.bootstrap, directory)
             finally:
                 fcntl.flock(users, fcntl.LOCK_UN)
                 fcntl.flock(turn, fcntl.LOCK_EX)

@@ -14,7 +14,7 @@ from tests.benchmarks.service.plan import TINY
 from tests.benchmarks.service.sections import SECTIONS, Section
 
 FIGURES = {
-    "reading": 2,
+    "reading": 3,
     "whole": 2,
     "publishing": 1,
     "restoring": 1,

@@ -7,27 +7,45 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 from stream_fs.broker import Broker
+from stream_fs.broker.errors import BrokerNotOurs
 from stream_fs.broker.external import ExternalBroker
 from tests.integration.sharing import shared_broker
 
 
+class StoppableBroker(ExternalBroker):
+    """As whoever starts a broker has it."""
+
+    def stop(self) -> None:
+        pass
+
+    def kill(self) -> None:
+        pass
+
+
 def test_one_broker_serves_all_and_outlives_its_users(tmp_path: Path) -> None:
     events: list[str] = []
+    owners: list[int] = []
     all_use_it = threading.Barrier(3, timeout=60)
     owner_leaves = threading.Event()
 
     @contextmanager
     def start() -> Iterator[Broker]:
         events.append("started")
-        yield ExternalBroker("address:1", "a test")
+        owners.append(threading.get_ident())
+        yield StoppableBroker("address:1", "a test")
         events.append("ended")
 
     def use() -> None:
         with shared_broker(tmp_path, start) as broker:
             assert broker.bootstrap == "address:1"
             all_use_it.wait()
-            if type(broker) is ExternalBroker:
+            for end in (broker.stop, broker.kill):
+                with pytest.raises(BrokerNotOurs):
+                    end()
+            if threading.get_ident() in owners:
                 owner_leaves.set()
             else:
                 assert owner_leaves.wait(60)
@@ -40,6 +58,6 @@ def test_one_broker_serves_all_and_outlives_its_users(tmp_path: Path) -> None:
         thread.join()
     assert events == ["started", "used", "used", "ended"]
 
-    with shared_broker(tmp_path, start) as broker:
-        assert type(broker) is ExternalBroker
+    with shared_broker(tmp_path, start):
+        pass
     assert events[4:] == ["started", "ended"]

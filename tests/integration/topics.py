@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
@@ -44,10 +44,16 @@ class Topics:
         *,
         partitions: int = 1,
         config: Mapping[str, str] | None = None,
+        nodes: Sequence[int] | None = None,
     ) -> str:
-        """A new topic, which clients can use when this returns."""
+        """A new topic, which clients can use when this returns.
+
+        All of its partitions are on these `nodes` of a cluster, of which the first one leads them.
+        """
         name = self.unique(purpose)
         topic = NewTopic(name, num_partitions=partitions, config=dict(config or {}))
+        if nodes is not None:
+            topic.replica_assignment = [list(nodes)] * partitions
         self.admin.create_topics([topic])[name].result(PATIENCE_SECONDS)
         self._created.append(name)
         self.await_leaders(name, partitions)

@@ -18,7 +18,7 @@ from stream_fs.broker import Broker, running_broker
 from tests.benchmarks.table import aligned
 from tests.integration.topics import Topics
 from tests.recovery.content import CHUNK, SNAPSHOT_EVERY, Content, Source, records_for
-from tests.recovery.figures import Flatness, Usage, series, usage
+from tests.recovery.figures import Flatness, Usage, lasting, series, usage
 from tests.recovery.journey import Journey
 from tests.recovery.life import Life
 from tests.recovery.starting import Fresh
@@ -174,8 +174,11 @@ def main() -> int:
         folder = Path(name)
         flat = last(broker, folder, options.chunks)
         print("\n".join(flatness_table(flat, options.chunks)), flush=True)
-        alone, shared, again = map(len, rebalance(broker, folder))
-        print(f"\nmetric series: {alone} alone, {shared} shared, {again} alone again\n")
+        alone, shared, again = map(len, map(lasting, rebalance(broker, folder)))
+        print(
+            f"\nmetric series but for outcomes: {alone} alone, {shared} shared, "
+            f"{again} alone again\n"
+        )
         used = {count: tasks(broker, folder, count) for count in options.tasks}
         print("\n".join(tasks_table(used)))
     grown = flat.growth > MOST_GROWTH or flat.more_threads > 0 or flat.more_files > 0

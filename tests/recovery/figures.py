@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
@@ -61,13 +62,13 @@ class Flatness(NamedTuple):
 
     @property
     def more_threads(self) -> int:
-        """Threads of the last sample above the most of the second quarter."""
-        return self.samples[-1].threads - max(s.threads for s in self.quarter(1))
+        """The least threads of the last quarter above the most of the second: what has stayed."""
+        return min(s.threads for s in self.quarter(3)) - max(s.threads for s in self.quarter(1))
 
     @property
     def more_files(self) -> int:
-        """Open files of the last sample above the most of the second quarter."""
-        return self.samples[-1].files - max(s.files for s in self.quarter(1))
+        """The least open files of the last quarter above the most of the second."""
+        return min(s.files for s in self.quarter(3)) - max(s.files for s in self.quarter(1))
 
     def quarter(self, number: int) -> list[Usage]:
         """The samples of a quarter, counted from 0."""
@@ -92,6 +93,15 @@ def address(life: Life) -> str:
 def series(life: Life) -> list[str]:
     """The series on the metrics page of a process, without their values."""
     return series_at(address(life))
+
+
+def lasting(series: Iterable[str]) -> set[str]:
+    """Those that are there as long as their partition is.
+
+    Without those of outcomes: a replay or a transaction that fails adds one, and a start anew
+    takes it away.
+    """
+    return {name for name in series if 'outcome="' not in name}
 
 
 def series_at(pages: str) -> list[str]:

@@ -118,15 +118,18 @@ def fill(replay: Replay, size: int) -> int:
 
 
 @contextmanager
-def small_disk(folder: Path, size: int) -> Iterator[bool]:
-    """A file system of so many bytes in this folder; whether we may make one."""
+def small_disk(folder: Path, size: int) -> Iterator[str | None]:
+    """A file system of so many bytes in this folder, or why there can be none."""
     command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
+    reason: str | None = None
     try:
-        made = subprocess.run(command, capture_output=True, check=False).returncode == 0
-    except FileNotFoundError:
-        made = False
+        mounted = subprocess.run(command, capture_output=True, check=False, text=True)
+        if mounted.returncode:
+            reason = mounted.stderr.strip() or f"mount ended with {mounted.returncode}"
+    except FileNotFoundError as error:
+        reason = str(error)
     try:
-        yield made
+        yield reason
     finally:
-        if made:
+        if reason is None:
             subprocess.run(["umount", str(folder)], check=True, capture_output=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import resource
 import signal
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -28,12 +29,23 @@ _held: list[bytearray] = []
 
 def happen(what: Happening) -> None:
     """Now, to this process."""
-    if what in get_args(Signal):
+    if what == "STOP":
+        stand_still()
+    elif what in get_args(Signal):
         os.kill(os.getpid(), signal.Signals[f"SIG{what}"])
     elif what == "MEMORY":
         raise MemoryError
     else:
         take_all_memory()
+
+
+def stand_still() -> None:
+    """Until somebody lets this process go on.
+
+    The signal goes to the calling thread, which is stopped at once. Sent to the process, it would
+    wait for the first thread, and on a busy machine the calling one would go on meanwhile.
+    """
+    signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)
 
 
 def take_all_memory() -> None:

@@ -209,10 +209,14 @@ class Journey:
         return life
 
     @property
+    def group(self) -> str:
+        """The name of the group that its processes are members of."""
+        return f"{self.content.topic}.{self._name}"
+
+    @property
     def members(self) -> int:
         """Processes that the group knows of."""
-        name = f"{self.content.topic}.{self._name}"
-        (described,) = self._admin.describe_consumer_groups([name]).values()
+        (described,) = self._admin.describe_consumer_groups([self.group]).values()
         return len(described.result(PATIENCE_SECONDS).members)
 
     def published(self) -> int:

@@ -69,6 +69,12 @@ class Life:
         lines = [line for line in self._lines() if line.startswith(STANDS)]
         return Counter(line.removeprefix(STANDS) for line in lines)
 
+    @property
+    def stands_at(self) -> str | None:
+        """The step where it stands, or has stood last."""
+        lines = [line for line in self._lines() if line.startswith(STANDS)]
+        return lines[-1].removeprefix(STANDS) if lines else None
+
     def said(self, text: str) -> bool:
         """Whether its log has this text anywhere."""
         return any(text in line for line in self._lines())

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from stream_fs.broker import Broker
 from tests.recovery.endurance import last, rebalance
-from tests.recovery.figures import Flatness, Usage
+from tests.recovery.figures import Flatness, Usage, lasting
 
 
 def test_memory_threads_and_files_stay_as_they_are(broker: Broker, tmp_path: Path) -> None:
@@ -18,7 +18,7 @@ def test_memory_threads_and_files_stay_as_they_are(broker: Broker, tmp_path: Pat
 
 def test_the_series_of_a_partition_come_and_go_with_it(broker: Broker, tmp_path: Path) -> None:
     found = rebalance(broker, tmp_path)
-    assert len(found.again) == len(found.alone) > len(found.shared)
+    assert lasting(found.again) == lasting(found.alone) > lasting(found.shared)
     partitions = [{n for n in "01" if f'partition="{n}"' in "".join(s)} for s in found]
     assert [len(numbers) for numbers in partitions] == [2, 1, 2]
 

@@ -1,8 +1,8 @@
 """A process to be killed: ``python -m tests.recovery.victim --config FILE [--die-at STEP:N]``.
 
 The real service. Through its step hook something happens to it (SIGKILL unless told otherwise) at
-the N-th occurrence of a step of a commit, or it is stopped at every step in turn (`--stand`); the
-service itself knows nothing of it.
+the N-th occurrence of a step of a commit or of a merge, or it is stopped at every step of a commit
+in turn (`--stand`); the service itself knows nothing of it.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ from stream_fs.service.configuration import load
 from stream_fs.service.exit_codes import exit_code
 from stream_fs.service.run import run
 from stream_fs.service.stopping import Stopping
-from tests.recovery.hindrances import Happening, happen, jumping_clock, slowness
+from tests.recovery.hindrances import Happening, happen, jumping_clock, slowness, stand_still
 
 STEPS = ("updated", "begun", "snapshot sent", "records sent", "committed", "advised")
 """The steps of a commit, in their order; the third one only where a snapshot is due."""
 STANDS = "standing at "
 """Said before the name of the step."""
 MERGE_STEPS = ("merge begun", "merge sent", "merge committed")
+"""Those of publishing a merged ranking."""
 
 _PR_SET_PDEATHSIG = 1
 
@@ -43,8 +44,9 @@ class Moment(NamedTuple):
     @classmethod
     def parse(cls, text: str) -> Moment:
         step, _, occurrence = text.rpartition(":")
-        if step not in STEPS or not occurrence.isdecimal() or int(occurrence) < 1:
-            raise argparse.ArgumentTypeError(f"should be STEP:N, with a step of {STEPS}")
+        steps = (*STEPS, *MERGE_STEPS)
+        if step not in steps or not occurrence.isdecimal() or int(occurrence) < 1:
+            raise argparse.ArgumentTypeError(f"should be STEP:N, with a step of {steps}")
         return cls(step, int(occurrence))
 
     def __str__(self) -> str:
@@ -85,7 +87,7 @@ def standing(rounds: int) -> Callable[[str], None]:
             stood[name] += 1
             since = 0
             print(f"{STANDS}{name}", file=sys.stderr, flush=True)
-            os.kill(os.getpid(), signal.SIGSTOP)
+            stand_still()
 
     return step
 

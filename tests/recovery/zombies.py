@@ -10,8 +10,11 @@ from tests.recovery.journey import Journey
 from tests.recovery.life import Life
 from tests.recovery.victim import Moment
 
-SESSION_SECONDS, TRANSACTION_SECONDS = 3, 3
-"""After so long the group gives the partition away, and the broker voids an open transaction."""
+SESSION_SECONDS, TRANSACTION_SECONDS = 6, 6
+"""After so long the group gives the partition away, and the broker voids an open transaction.
+
+More than a member needs that is awake on a busy machine.
+"""
 NAMELESS = (
     f'"session.timeout.ms" = {SESSION_SECONDS * 1000}, "heartbeat.interval.ms" = 300, '
     f'"max.poll.interval.ms" = {SESSION_SECONDS * 1000}'

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import subprocess
 import sys
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -38,5 +39,18 @@ def problem(framework: str) -> str | None:
     return None
 
 
-def _run(*command: str) -> None:
-    subprocess.run(command, check=True, capture_output=True, text=True)
+def versions(frameworks: Iterable[str]) -> dict[str, str]:
+    """What there is of each in its environment, or why there is nothing."""
+    found = {}
+    for framework in frameworks:
+        missing = problem(framework)
+        if missing is None:
+            tell = f"from importlib.metadata import version; print(version({framework!r}))"
+            found[framework] = _run(str(interpreter()), "-c", tell).strip()
+        else:
+            found[framework] = f"not here, and not compared ({missing})"
+    return found
+
+
+def _run(*command: str) -> str:
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout

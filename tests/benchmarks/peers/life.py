@@ -25,6 +25,7 @@ from tests.benchmarks.capacity import dense
 from tests.benchmarks.peers.contestants import EVERY, SERVICE, STREAM, Contestant
 from tests.benchmarks.peers.job import CHUNK, Job
 from tests.benchmarks.serving import ROOT, SECONDS, processor_seconds
+from tests.integration.topics import flush
 
 _ONE_THREAD: Final = {
     "OMP_NUM_THREADS": "1",
@@ -79,7 +80,7 @@ def filled_topic(bootstrap: str, case: Case) -> Iterator[str]:
                     break
                 except BufferError:
                     producer.poll(0.1)
-        assert producer.flush(SECONDS) == 0
+        flush(producer, SECONDS)
         yield topic
 
 

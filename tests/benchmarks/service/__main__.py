@@ -34,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options.output.mkdir(parents=True, exist_ok=True)
     report = measure(chosen, plan, options.output)
     print(report.markdown(), end="")
-    return 0
+    return 1 if options.strict and not all(report.goals().values()) else 0
 
 
 def measure(sections: Sequence[Section], plan: Plan, output: Path) -> Report:
@@ -68,6 +68,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--sections", nargs="+", choices=names, default=names, metavar="NAME", help=", ".join(names)
     )
+    # Goals are about ratios, which noise moves on a machine that others use, too.
+    parser.add_argument("--strict", action="store_true", help="exit code 1 where a goal is missed")
     parser.add_argument("--output", type=Path, default=Path("build/bench"), help="folder")
     return parser.parse_args(arguments)
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -64,14 +66,24 @@ def growing(stage: Stage, plan: Plan) -> Iterator[Growth]:
     for sweep in sweeps(plan.growth_scale, plan.growth_length):
         if not sweep.name.startswith(plan.growth_sweeps or ""):
             continue
-        found: list[list[Point]] = [[] for _ in sweep.sizes]
-        for place, size in enumerate(sweep.sizes):
-            with stage.source(
-                size.mix, size.records(plan.growth_chunks), size.partitions
-            ) as source:
-                found[place] += [_served(stage, source, size) for _ in range(plan.growth_turns)]
-        points = tuple(middle(points) for points in found)
+        with ExitStack() as stack:
+            runs = []
+            for size in sweep.sizes:
+                records = size.records(plan.growth_chunks)
+                source = stack.enter_context(stage.source(size.mix, records, size.partitions))
+                runs.append(partial(_served, stage, source, size))
+            points = tuple(map(middle, interleaved(runs, plan.growth_turns)))
         yield Growth(sweep.name, sweep.unit, sweep.held, points, sweep.goal)
+
+
+def interleaved(runs: Sequence[Callable[[], Point]], turns: int) -> list[list[Point]]:
+    """The points of each run, which take turns; who begins goes round."""
+    found: list[list[Point]] = [[] for _ in runs]
+    for turn in range(turns):
+        for number in range(len(runs)):
+            place = (turn + number) % len(runs)
+            found[place].append(runs[place]())
+    return found
 
 
 def _served(stage: Stage, source: Source, size: Size) -> Point:

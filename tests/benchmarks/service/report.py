@@ -35,6 +35,22 @@ class Report:
 
     def add(self, section: Section, figures: Iterable[Figure]) -> None:
         self._found.append((section, list(figures)))
+        self._machine |= section.versions()
+
+    def goals(self) -> dict[str, bool]:
+        """Every goal by what it is about, and whether it was met."""
+        return {
+            f"{section.name}: {label(figure)}": figure.goal.met(value(figure))
+            for section, figures in self._found
+            for figure in figures
+            if figure.goal is not None
+        }
+
+    def verdict(self) -> list[str]:
+        """How many goals were met, and each that was missed."""
+        goals = self.goals()
+        lines = [f"{sum(goals.values())} of {len(goals)} goals were met"]
+        return lines + [f"missed: {goal}" for goal, met in goals.items() if not met]
 
     def markdown(self) -> str:
         lines = ["# The service, measured", ""]
@@ -46,6 +62,7 @@ class Report:
                 lines += ["", *comparisons(compared)]
             if grown := [figure for figure in figures if isinstance(figure, Growth)]:
                 lines += ["", *growths(grown)]
+        lines += ["", "## Goals", "", *(f"- {line}" for line in self.verdict())]
         return "\n".join(lines) + "\n"
 
     def json(self) -> str:
@@ -65,6 +82,18 @@ class Report:
             ],
         }
         return json.dumps(told, indent=1, ensure_ascii=False) + "\n"
+
+
+def label(figure: Figure) -> str:
+    """What a figure is about, in a line."""
+    if isinstance(figure, Growth):
+        return f"{figure.name}, time {figure.goal}, found {value(figure):.3g}"
+    return f"{figure.label} ({figure.shape}) {figure.goal}, found {value(figure):.3g}"
+
+
+def value(figure: Figure) -> float:
+    """What its goal is about."""
+    return figure.time_slope if isinstance(figure, Growth) else figure.quartiles[1]
 
 
 def comparisons(figures: Iterable[Comparison]) -> list[str]:

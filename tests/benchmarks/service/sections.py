@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple, TypeAlias
 
 from tests.benchmarks.growth import Growth
 from tests.benchmarks.measure import Comparison
 from tests.benchmarks.peers.contest import CASES, race
+from tests.benchmarks.peers.contestants import PEERS
+from tests.benchmarks.peers.environment import versions
 from tests.benchmarks.service.floors import reading, whole
 from tests.benchmarks.service.growing import growing
 from tests.benchmarks.service.plan import Plan
@@ -26,12 +28,19 @@ class Section(NamedTuple):
     name: str
     heading: str
     run: Callable[[Stage, Plan], Iterable[Figure]]
+    versions: Callable[[], Mapping[str, str]] = dict
+    """What it compares with, beside what everybody uses."""
 
 
 def peers(stage: Stage, plan: Plan) -> Iterator[Comparison]:
     """The service beside Quix Streams, Bytewax and plain loops."""
     for number in plan.races:
         yield from race(stage.bootstrap, CASES[number], plan.turns)
+
+
+def peers_versions() -> dict[str, str]:
+    """Of the frameworks that the peers are written with."""
+    return versions(dict.fromkeys(peer.framework for peer in PEERS if peer.framework is not None))
 
 
 SECTIONS: Final = (
@@ -41,6 +50,6 @@ SECTIONS: Final = (
     Section("restoring", "Restore", restoring),
     Section("sharing", "More processes", sharing),
     Section("starting", "Start, and start after a kill", starting),
-    Section("peers", "The same work by peers (seconds of ours over theirs)", peers),
+    Section("peers", "The same work by peers (seconds of ours over theirs)", peers, peers_versions),
     Section("growing", "Growth", growing),
 )

@@ -15,7 +15,7 @@ from stream_fs.kafka import Topics as ServiceTopics
 from stream_fs.service.configuration import Configuration, load
 from stream_fs.service.topic_plans import topic_plans
 from tests.benchmarks.service.records import Mix
-from tests.integration.topics import Topics
+from tests.integration.topics import Topics, flush
 
 PATIENCE = 600.0
 """Seconds after which a wait is given up; far more than anything takes."""
@@ -123,4 +123,4 @@ def fill(bootstrap: str, topic: str, records: Sequence[bytes], count: int, parti
                     break
                 except BufferError:
                     producer.poll(0.1)
-    assert producer.flush(PATIENCE) == 0
+    flush(producer, PATIENCE)

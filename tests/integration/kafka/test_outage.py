@@ -28,9 +28,12 @@ def brittle(own_broker: Broker) -> Iterator[Broker]:
 # In this order the broker is back before the topics are removed.
 @pytest.fixture
 def impatient(own_backend: KafkaBackend, brittle: Broker) -> KafkaTransport:
-    """A transport on the brittle broker whose calls give up soon."""
+    """A transport on the brittle broker whose calls give up soon.
+
+    Not too soon: what is done before the broker is taken away has no more time either.
+    """
     assert brittle.bootstrap == own_backend.topics.bootstrap
-    return KafkaTransport(replace(own_backend.settings(), patience=2.0), own_backend.state_topic)
+    return KafkaTransport(replace(own_backend.settings(), patience=6.0), own_backend.state_topic)
 
 
 def insist(call: Callable[[], object]) -> None:

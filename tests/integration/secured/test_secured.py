@@ -262,3 +262,5 @@ def test_a_topic_without_rights_is_named(guarded: Guarded, tmp_path: Path, topic
     assert code == 4, said
     assert f"looking for topic {topic}: " in said
     assert "give this user the right to read and write the topic" in said
+    assert PASSWORD not in said
+    assert "Traceback" not in said

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka import Message as Produced
 
 from stream_fs.kafka import Topics as KafkaTopics
@@ -255,8 +255,19 @@ class Stream:
 
     @staticmethod
     def _end(reader: Consumer, topic: str, partition: int) -> int:
-        _, end = reader.get_watermark_offsets(TopicPartition(topic, partition), PATIENCE_SECONDS)
-        return int(end)
+        """Asks again while a busy broker has told of a topic, and does not lead it yet."""
+        place, ends = TopicPartition(topic, partition), list[int]()
+
+        def answered() -> bool:
+            try:
+                ends.append(reader.get_watermark_offsets(place, PATIENCE_SECONDS)[1])
+            except KafkaException as exception:
+                if exception.args[0].code() != KafkaError.NOT_LEADER_FOR_PARTITION:
+                    raise
+            return bool(ends)
+
+        wait_until(answered, f"{topic}/{partition} has no leader")
+        return ends[0]
 
 
 def ranked(published: Published) -> Partition | None:

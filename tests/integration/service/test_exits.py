@@ -191,9 +191,10 @@ sys.exit(main(sys.argv[1:]))
 
 def test_a_client_that_hangs_ends_it(stream: Stream, service: MakeService) -> None:
     limits = {
-        "kafka.transaction_timeout": 1.0,
-        "kafka.call_timeout": 1.0,
-        "service.watchdog_seconds": 2.0,
+        # Also for the first look at the topics, which a busy broker must have answered by then.
+        "kafka.transaction_timeout": 10.0,
+        "kafka.call_timeout": 10.0,
+        "service.watchdog_seconds": 12.0,
     }
     one = service(stream, limits, program=("-c", HANGING_CLIENT))
     assert one.ends() == 70, one.said

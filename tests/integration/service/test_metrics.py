@@ -63,17 +63,21 @@ class Scraped:
         }
 
 
-def caught_up(service: Service, stream: Stream, good: int) -> Scraped:
-    """A scrape after so many good records were read, and the lag was looked at."""
+def caught_up(service: Service, stream: Stream, good: int, chunks: int) -> Scraped:
+    """A scrape after so many good records were read, and the lag was looked at.
+
+    Chunks are counted when they are committed, which goes on beside reading.
+    """
     scraped = Scraped(service, stream)
 
     def done() -> bool:
         nonlocal scraped
         scraped = Scraped(service, stream)
         read = scraped("stream_fs_records_total", outcome="good")
-        return read == good and scraped("stream_fs_lag_records") == 0
+        counted = sum(scraped.by("stream_fs_chunks_total", "outcome").values())
+        return read == good and counted == chunks and scraped("stream_fs_lag_records") == 0
 
-    service.comes_to(done, f"{good} good records are read")
+    service.comes_to(done, f"{good} good records are read, and {chunks} chunks are done")
     return scraped
 
 
@@ -91,7 +95,7 @@ def test_every_metric_tells_what_was_really_done(stream: Stream, service: MakeSe
     waiting = [encode_record(views) for views in islice(rows(99, seed=1), WAITING)]
     stream.feed([*good[:20], *BAD, *good[20:], *waiting])
     one = service(stream)
-    scraped = caught_up(one, stream, len(good) + WAITING)
+    scraped = caught_up(one, stream, len(good) + WAITING, CHUNKS)
     ranking = last_ranking(stream)
 
     # --- records ---
@@ -216,7 +220,7 @@ def after_a_crash_it_counts_anew(
 ) -> None:
     """What was published is not published, and its dead letters and missing views not counted."""
     one.kill()
-    scraped = caught_up(service(stream), stream, good - FIRST)
+    scraped = caught_up(service(stream), stream, good - FIRST, CHUNKS - 1)
     assert scraped.by("stream_fs_chunks_total", "outcome") == {"replayed": CHUNKS - 1}
     assert scraped.by("stream_fs_restores_total", "outcome") == {"restored": 1}
     assert scraped("stream_fs_update_seconds_count") == CHUNKS - 1

@@ -16,17 +16,17 @@ from tests.integration.service.undisturbed import assert_undisturbed
 from tests.integration.topics import Topics
 
 PARTITIONS = 4
-PATIENCE = 5.0
+PATIENCE = 12.0
 """Seconds that a call waits: for one of each partition together longer than the watchdog does, so
 that they must not wait for one another."""
 SETTINGS = {
     # A transaction is held open until the broker has stopped, which may take a while.
-    "kafka.transaction_timeout": 16.0,
+    "kafka.transaction_timeout": 40.0,
     "kafka.call_timeout": PATIENCE,
-    "service.watchdog_seconds": 18.0,
+    "service.watchdog_seconds": 45.0,
     "service.grace_seconds": 1.0,
     # Every partition stays here until it has tried.
-    "kafka.properties": {"heartbeat.interval.ms": 300, "session.timeout.ms": 30_000},
+    "kafka.properties": {"heartbeat.interval.ms": 300, "session.timeout.ms": 90_000},
 }
 
 PROGRAM = f"""

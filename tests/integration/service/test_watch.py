@@ -140,7 +140,7 @@ def test_it_shows_everything_from_the_beginning_and_leaves_no_trace(
 ) -> None:
     stream.feed(chunks(3))
     member(stream).completes(3)
-    watching = watch(stream, "--json", "--from-beginning", "--timeout", "3")
+    watching = watch(stream, "--json", "--from-beginning", "--timeout", "15")
     assert watching.ends() == 5
     assert watching.lines == values(stream)
     assert watching.told == []

@@ -229,7 +229,8 @@ def longer_than(path: Path, length: int) -> Callable[[], bool]:
     return lambda: path.exists() and path.stat().st_size > length
 
 
-RECORDS = 1200
+RECORDS = 6000
+"""So many that a process is at work for long enough to be killed at every share of them."""
 
 
 @pytest.fixture(scope="module")

@@ -46,6 +46,14 @@ def service() -> Service:
 @pytest.fixture
 def server(service: Service) -> Iterator[WebServer]:
     there = pages(service.registry, service.alive, service.ready)
+    with WebServer("127.0.0.1", 0, there, most_seconds=10.0, most_connections=2) as server:
+        yield server
+
+
+@pytest.fixture
+def impatient(service: Service) -> Iterator[WebServer]:
+    """One that lets clients go soon."""
+    there = pages(service.registry, service.alive, service.ready)
     with WebServer("127.0.0.1", 0, there, most_seconds=0.5, most_connections=2) as server:
         yield server
 
@@ -158,17 +166,17 @@ def test_a_request_in_time_that_is_just_small_enough_is_answered(server: WebServ
 
 
 @pytest.mark.parametrize("begun", [b"", b"GET /healthz HT", b"GET /healthz HTTP/1.1\r\nx: "])
-def test_a_client_that_says_no_more_is_let_go(server: WebServer, begun: bytes) -> None:
+def test_a_client_that_says_no_more_is_let_go(impatient: WebServer, begun: bytes) -> None:
     began = time.monotonic()
-    answer = send_raw(server, begun)
+    answer = send_raw(impatient, begun)
     assert time.monotonic() - began < PATIENCE_SECONDS / 2
     assert b" 408 " in answer.partition(b"\r\n")[0]
 
 
-def test_a_client_that_trickles_is_let_go(server: WebServer) -> None:
+def test_a_client_that_trickles_is_let_go(impatient: WebServer) -> None:
     """Each byte comes in time, but the request as a whole does not."""
     until = time.monotonic() + PATIENCE_SECONDS
-    with connected(server) as connection:
+    with connected(impatient) as connection:
         try:
             while time.monotonic() < until:
                 connection.sendall(b"a")
