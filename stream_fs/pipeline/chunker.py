@@ -81,6 +81,11 @@ class Chunker:
         return sum(len(piece) for piece in self._pieces)
 
     @property
+    def reach(self) -> int:
+        """The offset behind the last of them; where there is none, behind the last chunk."""
+        return int(self._pieces[-1].offsets[-1]) + 1 if self._pieces else self._start
+
+    @property
     def bad(self) -> int:
         """Bad records that wait with them; skipped ones do not."""
         return len(self._letters)

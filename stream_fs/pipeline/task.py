@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from stream_fs.checkpoint import Progress, SnapshotPlace
-from stream_fs.errors import OffsetGone, RetriableError, TransportError
+from stream_fs.errors import BoundaryMoved, OffsetGone, RetriableError, TransportError
 from stream_fs.pipeline import events
 from stream_fs.pipeline.chunker import Chunker
 from stream_fs.pipeline.outcome import (
@@ -273,6 +273,8 @@ class Task:
         cut = self._cut
         ready = self._chunker.take(self._newest.state.chunk + 1, cut)
         if ready is None:
+            if self._replaying:  # it will have the records that wait for it
+                self._check_boundary(self._newest.state.chunk, self._chunker.reach)
             return None
         began = self._around.clock()
         outcome = fold(self._settings, self.partition, self._newest, ready, cut)
@@ -315,6 +317,7 @@ class Task:
     def _replayed(self, outcome: Outcome) -> Steps:
         """A chunk that an earlier life has published: fold it in, and compare the last one."""
         assert self._progress is not None
+        self._check_boundary(outcome.model.state.chunk, outcome.model.next)
         self._model = outcome.model
         if outcome.model.state.chunk == self._progress.chunk:
             same = self._progress.fingerprint == self._settings.params.fingerprint
@@ -325,6 +328,13 @@ class Task:
             self._enter("running")
         return
         yield  # a generator, like every piece of work
+
+    def _check_boundary(self, chunk: int, reached: int) -> None:
+        """Replayed chunks end where they were committed, or else refuse: records would be lost."""
+        assert self._progress is not None
+        committed = self._progress.next_offset
+        if reached > committed or (chunk == self._progress.chunk and reached != committed):
+            raise BoundaryMoved(self.partition, self._progress.chunk, committed, reached)
 
     def _publishing(self, outcome: Outcome) -> Steps:
         """One transaction, tried until it is through or the task is fenced."""
