@@ -7,11 +7,13 @@ for: `FencedError` leaves `advance`, and the owner of the task starts a new one.
 
 While a chunk's transaction is under way, the next chunk is folded already, if its records are
 there, but nothing of it is sent before that transaction is through: what is published and kept is
-the same as if each chunk had waited for the one before.
+the same as if each chunk had waited for the one before. A transaction that takes long is nobody
+else's affair: the partition is paused at the input, so that the others can be polled meanwhile.
 """
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -33,6 +35,7 @@ from stream_fs.pipeline.ports import Input, Outbox, Partition, Transport
 from stream_fs.pipeline.restore import last_progress, newest_usable
 from stream_fs.pipeline.settings import Cut, StreamSettings
 from stream_fs.pipeline.transaction import (
+    MOMENT,
     Aside,
     Failure,
     Steps,
@@ -45,8 +48,9 @@ from stream_fs.records import Message
 from stream_fs.selector import initial_state
 from stream_fs.wire.decoder import RecordDecoder
 
-_MOMENT: Final = 0.001
-"""Seconds that a step waits for a transaction when there is nothing else to do."""
+_SHORT_SECONDS: Final = 0.1
+"""So long a transaction is waited for without a poll, where the next chunk is folded already: to
+pause a partition costs what was fetched of it in advance, far more than a usual transaction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +58,14 @@ class Surroundings:
     """What a task is handed: time, an observer, and a hook that is told every step of a commit.
 
     `aside` has transactions done; where that is another thread, so is the hook called, but for its
-    steps before and after.
+    steps before and after. `sleep` waits where an end in order has nothing else to do.
     """
 
     clock: Callable[[], float]
     observe: events.Observer
     step: Callable[[str], None] = lambda _: None
     aside: Aside = at_once
+    sleep: Callable[[float], None] = time.sleep
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,7 +95,9 @@ class Task:
         self._input = source
         self._around = around
         self._outbox: Outbox = transport.outbox(partition)
-        self._transactions = Transactions(self._outbox, around.clock, self._failed, around.aside)
+        self._transactions = Transactions(
+            self._outbox, around.clock, self._failed, around.aside, around.sleep
+        )
         self._decoder = decoder
         self._model: Model | None = None  # as committed
         self._coming: Model | None = None  # whose transaction is under way
@@ -98,6 +105,8 @@ class Task:
         self._chunker: Chunker | None = None
         self._progress: Progress | None = None
         self._saved_cut: Cut | None = None
+        self._began = 0.0  # the transaction that is under way
+        self._held = True  # the input delivers nothing of the partition
         self._work: Steps | None = self._restoring()
         self._enter("taking_over")
 
@@ -132,6 +141,7 @@ class Task:
         if self._work is None:
             self._work = self._next_chunk()
             if self._work is None:
+                self._release()
                 return False
         return self._step(self._work) or self._look_ahead()
 
@@ -157,14 +167,14 @@ class Task:
         if self._around.clock() >= deadline:  # others have used up the time
             return
         if self._progress.snapshots[0].chunk < self._model.state.chunk == self._progress.chunk:
-            self._commit_snapshot(self._model, self._progress)
+            self._commit_snapshot(self._model, self._progress, deadline)
 
     def close(self) -> None:
-        """Let go of the partition; what is not committed is forgotten."""
+        """Let go of the partition, without waiting; what is not committed is forgotten."""
         if self._work is not None:
             self._work.close()
         self._work = None
-        self._outbox.close()
+        self._transactions.leave()
 
     # --- taking over ---------------------------------------------------------------------------
 
@@ -217,7 +227,7 @@ class Task:
             )
         )
         self._enter("replaying" if behind else "running")
-        self._input.resume(self.partition, model.next)
+        self._release()
 
     def _fresh_model(self) -> Model:
         low, high = self._input.bounds(self.partition)
@@ -281,7 +291,7 @@ class Task:
         return _Folded(outcome, self._around.clock() - began, cut.records)
 
     def _look_ahead(self) -> bool:
-        """Use the time that a transaction takes; whether no more messages are needed for that.
+        """Use the time that a transaction takes; whether to go on without a poll.
 
         One chunk ahead is enough: no more is folded, and nothing more is read.
         """
@@ -289,9 +299,26 @@ class Task:
             return False
         if self._ahead is None:
             self._ahead = self._folded()
-        else:
-            self._transactions.settle(_MOMENT)
-        return self._ahead is not None
+            if self._ahead is None:
+                self._release()
+            return self._ahead is not None
+        if self._around.clock() - self._began < _SHORT_SECONDS:
+            self._transactions.settle(MOMENT)
+            return True
+        self._hold()
+        return False
+
+    def _hold(self) -> None:
+        """Let the input deliver nothing more, so that what waits here stays bounded."""
+        if not self._held:
+            self._held = True
+            self._input.pause(self.partition)
+
+    def _release(self) -> None:
+        """Let the input deliver again, as there is room: from behind what was received."""
+        if self._held and self._chunker is not None:
+            self._held = False
+            self._input.resume(self.partition, self._chunker.position)
 
     @property
     def _newest(self) -> Model | None:
@@ -338,7 +365,7 @@ class Task:
 
     def _publishing(self, outcome: Outcome) -> Steps:
         """One transaction, tried until it is through or the task is fenced."""
-        began = self._around.clock()
+        self._began = began = self._around.clock()
         self._coming = outcome.model
         progress, size = yield from self._transactions.through(lambda: self._send(outcome))
         self._around.step("committed")
@@ -359,9 +386,7 @@ class Task:
         self._input.advise({self.partition: outcome.model.next})
         self._around.step("advised")
         if self._phase == "publishing":
-            assert self._chunker is not None
             self._enter("running")
-            self._input.resume(self.partition, self._chunker.position)
 
     def _send(self, outcome: Outcome) -> tuple[Progress, int]:
         """The content of a chunk's transaction.
@@ -412,23 +437,26 @@ class Task:
         self._around.observe(events.TransactionFailed(self.partition, outcome, error))
         if self._phase != "publishing":
             self._enter("publishing")
-            self._input.pause(self.partition)
+            self._hold()
 
-    def _commit_snapshot(self, model: Model, progress: Progress) -> None:
+    def _commit_snapshot(self, model: Model, progress: Progress, deadline: float) -> None:
         """A snapshot out of turn, so that the next owner has nothing to replay.
 
         One attempt: without it the next owner replays a few chunks, and nothing is lost.
         """
-        try:
-            self._outbox.begin()
+
+        def send() -> tuple[Progress, int]:
             places, size = self._send_snapshot(model, progress.snapshots)
             newer = replace(progress, snapshots=places)
             self._outbox.send([progress_record(self._settings, self.partition, newer)])
-            self._outbox.commit()
-        except TransportError as error:
+            return newer, size
+
+        try:
+            left = deadline - self._around.clock()
+            self._progress, size = self._transactions.once(send, left)
+        except (TransportError, TimeoutError) as error:
             self._around.observe(events.TransactionFailed(self.partition, "given_up", str(error)))
             return
-        self._progress = newer
         self._around.observe(events.SnapshotCommitted(self.partition, model.state.chunk, size))
 
     def _enter(self, phase: events.Phase) -> None:
