@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from stream_fs.checkpoint import Progress, SnapshotPlace
-from stream_fs.errors import BoundaryMoved, OffsetGone, RetriableError, TransportError
+from stream_fs.errors import BoundaryMoved, OffsetGone, Refusal, RetriableError, TransportError
 from stream_fs.pipeline import events
 from stream_fs.pipeline.chunker import Chunker
 from stream_fs.pipeline.outcome import (
@@ -238,7 +238,8 @@ class Task:
     def _begin(self, model: Model, progress: Progress | None) -> None:
         self._model, self._progress = model, progress
         self._saved_cut = None if progress is None else model.cut
-        self._chunker = Chunker(self._decoder, self._settings.dead_letters, model.next)
+        settled = model.next if progress is None else progress.next_offset
+        self._chunker = Chunker(self._decoder, self._settings.dead_letters, model.next, settled)
 
     def _check_input(self, offset: int) -> None:
         low, high = self._input.bounds(self.partition)
@@ -298,7 +299,11 @@ class Task:
         if self._coming is None or self._phase != "running":
             return False
         if self._ahead is None:
-            self._ahead = self._folded()
+            try:
+                self._ahead = self._folded()
+            except Refusal:  # raised again when the chunk that is under way is through
+                self._hold()
+                return False
             if self._ahead is None:
                 self._release()
             return self._ahead is not None
