@@ -213,6 +213,8 @@ class Task:
         finally:
             log.close()
         self._check_input(model.next)
+        if progress is None and self._settings.start == "latest":
+            progress = yield from self._transactions.through(lambda: self._send_start(model))
         self._compare_group(model.next if progress is None else progress.next_offset)
         self._begin(model, progress)
         behind = 0 if progress is None else progress.chunk - model.state.chunk
@@ -234,6 +236,23 @@ class Task:
         state = initial_state(self._settings.params, self._settings.origin(self.partition))
         start = low if self._settings.start == "earliest" else high
         return Model(state, start, None, self._settings.cut)
+
+    def _send_start(self, model: Model) -> Progress:
+        """Where a partition has begun at its end: the next owner must not begin at a later one.
+
+        It is what `checkpoint reset --to-offset` leaves: an empty model, and no chunk yet.
+        """
+        places, _ = self._send_snapshot(model, ())
+        progress = Progress(
+            chunk=model.state.chunk,
+            from_offset=model.next,
+            next_offset=model.next,
+            snapshots=places,
+            digest=None,
+            fingerprint=self._settings.params.fingerprint,
+        )
+        self._outbox.send([progress_record(self._settings, self.partition, progress)])
+        return progress
 
     def _begin(self, model: Model, progress: Progress | None) -> None:
         self._model, self._progress = model, progress
@@ -424,7 +443,7 @@ class Task:
 
         The latter because a replay cuts as its snapshot says.
         """
-        if not places or model.cut != self._saved_cut:
+        if not places or not places[0].chunk or model.cut != self._saved_cut:
             return True
         return model.state.chunk - places[0].chunk >= self._settings.checkpoint_every
 
