@@ -123,7 +123,16 @@ class AbortableError(TransportError):
 
 
 class FencedError(TransportError):
-    """Somebody else owns the partition now; nothing more can be published for it."""
+    """Somebody else owns the partition now; nothing more can be published for it.
+
+    Or we have ``given_up`` the ownership ourselves, because only who takes over again can tell how
+    a commit ended.
+    """
+
+    def __init__(self, text: str, *, given_up: bool = False) -> None:
+        """Keep who it was."""
+        self.given_up = given_up
+        super().__init__(text)
 
 
 class FatalError(TransportError):

@@ -105,6 +105,7 @@ class Task:
         self._chunker: Chunker | None = None
         self._progress: Progress | None = None
         self._saved_cut: Cut | None = None
+        self._hindrance: str | None = None
         self._began = 0.0  # the transaction that is under way
         self._held = True  # the input delivers nothing of the partition
         self._work: Steps | None = self._restoring()
@@ -114,6 +115,11 @@ class Task:
     def phase(self) -> events.Phase:
         """Where in its life the task is."""
         return self._phase
+
+    @property
+    def hindrance(self) -> str | None:
+        """Why the last attempt to restore the model came to nothing; None once it is restored."""
+        return self._hindrance
 
     @property
     def busy(self) -> bool:
@@ -186,9 +192,11 @@ class Task:
             try:
                 yield from self._restore(began)
             except RetriableError as error:
-                self._around.observe(events.RestoreFailed(self.partition, str(error)))
+                self._hindrance = str(error)
+                self._around.observe(events.RestoreFailed(self.partition, self._hindrance))
                 yield from wait(self._around.clock, next(attempts))
             else:
+                self._hindrance = None
                 return
 
     def _restore(self, began: float) -> Steps:

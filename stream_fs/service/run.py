@@ -161,7 +161,8 @@ def _ready(worker: Worker) -> tuple[bool, str]:
         return False, f"waiting for the broker: {complaint}"
     if not worker.joined:
         return False, "joining the group"
-    return worker.ready, "restoring"
+    hindrance = worker.hindrance
+    return worker.ready, "restoring" if hindrance is None else f"restoring {hindrance}"
 
 
 def _health(watchdog: Watchdog, worker: Worker) -> Health:
