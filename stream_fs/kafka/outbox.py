@@ -17,6 +17,9 @@ from stream_fs.pipeline.ports import Outgoing
 
 _STEP_SECONDS: Final = 0.01
 """How long one call of `take_over` waits."""
+_TELL_SECONDS: Final = 10.0
+"""Of taking over in vain, at least, before that is told: a broker that coordinates it may have to
+be found first."""
 _FAREWELL_SECONDS: Final = 2.0
 """How long `close` tries to abort, so that readers need not wait for the transaction's timeout."""
 
@@ -55,7 +58,7 @@ class KafkaOutbox:
                 # A call after a timeout goes on where the last one stopped.
                 self._producer.init_transactions(_STEP_SECONDS)
         except RetriableError:
-            if time.monotonic() - self._since < self._settings.patience:
+            if time.monotonic() - self._since < max(self._settings.patience, _TELL_SECONDS):
                 return False
             self._since = time.monotonic()  # each step is short: tell of it once in a while only
             raise

@@ -28,15 +28,15 @@ def test_an_outbox_that_cannot_be_taken_over_says_why(monkeypatch: pytest.Monkey
     now = 1000.0
     monkeypatch.setattr(module, "transactional_producer", lambda *_: Unanswered())
     monkeypatch.setattr("stream_fs.kafka.outbox.time.monotonic", lambda: now)
-    outbox = KafkaOutbox(ClientSettings("nowhere:1", "g", patience=5.0), "g/in/0")
+    outbox = KafkaOutbox(ClientSettings("nowhere:1", "g", patience=15.0), "g/in/0")
     told = []
-    for _ in range(120):
+    for _ in range(350):
         now += 0.1
         try:
             assert not outbox.take_over()
         except RetriableError as error:
             told.append((round(now - 1000.0), str(error)))
-    assert [second for second, _ in told] == [5, 10]
+    assert [second for second, _ in told] == [15, 30]
     assert "taking over g/in/0: no coordinator" in told[0][1]
 
 
