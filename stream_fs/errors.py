@@ -26,6 +26,7 @@ StreamFsError
         │   ├── UnknownSnapshotVersion
         │   └── UnknownProgressVersion
         ├── ConfigurationChanged    its sums mean something else under the present configuration
+        ├── BoundaryMoved           a chunk, replayed, does not end where it was committed
         ├── CorruptJournal          not the checkpoint of a replay
         ├── ReplayChanged           of a replay with other arguments or other output
         └── InputChanged            of a replay of other records
@@ -122,7 +123,16 @@ class AbortableError(TransportError):
 
 
 class FencedError(TransportError):
-    """Somebody else owns the partition now; nothing more can be published for it."""
+    """Somebody else owns the partition now; nothing more can be published for it.
+
+    Or we have ``given_up`` the ownership ourselves, because only who takes over again can tell how
+    a commit ended.
+    """
+
+    def __init__(self, text: str, *, given_up: bool = False) -> None:
+        """Keep who it was."""
+        self.given_up = given_up
+        super().__init__(text)
 
 
 class FatalError(TransportError):
@@ -203,6 +213,29 @@ class ConfigurationChanged(CheckpointError):
             f"the checkpoint was made with another configuration:{lines}\n"
             "go back to that configuration, or start the model anew with "
             "`stream-fs checkpoint reset`"
+        )
+
+
+class BoundaryMoved(CheckpointError):
+    """A chunk that is computed again has other records than when it was published.
+
+    Going on would skip records, or publish their dead letters a second time.
+    """
+
+    def __init__(self, partition: object, chunk: int, committed: int, found: int) -> None:
+        """`committed` is the offset behind the published `chunk`, `found` where the replay is."""
+        self.committed = committed
+        self.found = found
+        super().__init__(
+            f"{partition} is published up to chunk {chunk}, which ends at offset {committed}, but "
+            f"the chunks since the last snapshot, computed again, lead to offset {found}: other "
+            "records count as good than when they were published. Most likely limits, views or the "
+            "release have changed since, or the input was written anew, or the snapshot with which "
+            "chunk.records or chunk.max_span changed is damaged. Go back to what it was, and end "
+            "the service in order (SIGTERM) before the change: that leaves nothing to compute "
+            "again. Or keep the model as of its last snapshot, and go on behind what is published, "
+            f"with `stream-fs checkpoint reset --keep-model --to-offset {committed}`; or begin "
+            "anew with `stream-fs checkpoint reset`"
         )
 
 

@@ -33,8 +33,12 @@ _GATHER_SECONDS: Final = 0.005
 whole batch, and so keep a record that comes alone for as long as a poll may wait."""
 _SILENCE_SECONDS: Final = 5.0
 """After so long without a message, somebody is asked whether there is a connection at all."""
+_LONGEST_SILENCE_SECONDS: Final = 160.0
+"""Between reminders of the same partition, at most: each drops the answer that is on its way."""
 _ANSWER_SECONDS: Final = 2.0
 """How long that question waits for an answer."""
+_GLANCE_SECONDS: Final = 0.5
+"""How long the question waits where a silent partition ends; the others wait with it."""
 _PROBE_SECONDS: Final = 0.2
 """How long a poll waits for an answer when the connection was last heard of as broken."""
 
@@ -75,7 +79,11 @@ class KafkaInput:
         self._placed: dict[Partition, int] = {}  # resumed, but nothing received yet
         self._doubtful: set[Partition] = set()  # the client may go back to their end, see `_ends`
         self._gaps: dict[Partition, tuple[int, int]] = {}  # where records seemed to be missing
-        self._remind_at = 0.0
+        self._believed: dict[Partition, int] = {}  # the largest gap that was really one
+        self._reminders: dict[Partition, tuple[float, float]] = {}  # when, and how long after
+        self._look_at = 0.0
+        self._assigned: set[Partition] = set()
+        self._told: dict[Partition, int] = {}  # where silent partitions end, as the broker says
         self._delivered: dict[Partition, float] = {}
         self._asked: dict[Partition, tuple[int, int]] = {}
         self._kept: list[Received] = []
@@ -116,22 +124,17 @@ class KafkaInput:
         elif now - self._heard > _SILENCE_SECONDS:
             self._heard = now
             self._find_connection(_ANSWER_SECONDS)
-        if now > self._remind_at:
-            self._remind_at = now + _SILENCE_SECONDS
-            for partition, offset in tuple(self._placed.items()):
-                self._place(partition, offset)
-            if not received:
-                self._wake(now)
-        checked = {
-            partition: self._resumed[partition]
-            for partition in self._doubtful | self._placed.keys()
-            if partition in self._resumed
-        }
+        wanted = dict(self._resumed)
         batches = delivered(received, self._resumed, self._failed)
-        for partition, offset in checked.items():
-            if partition in batches:
-                self._check(partition, offset, batches)
+        for partition in tuple(batches):
+            self._check(partition, wanted[partition], batches)
         self._delivered.update(dict.fromkeys(batches, now))
+        for partition in batches:
+            self._told.pop(partition, None)  # the client knows better again
+        self._remind(now)
+        if now > self._look_at:
+            self._look_at = now + _SILENCE_SECONDS
+            self._wake(now)
         return batches
 
     def _check(self, partition: Partition, offset: int, batches: dict[Partition, Delivery]) -> None:
@@ -140,36 +143,73 @@ class KafkaInput:
         A seek that the client forgets would skip records, see `_ends`. So where the first message
         after `resume` is not the one that was asked for, only the same answer to the same question
         is believed: those in between are then really gone. In a doubtful partition any message.
+
+        In the others the first of every batch, unless the gap is no larger than one that was really
+        one: markers of transactions and compaction leave such gaps everywhere, and to ask again
+        costs what was fetched in advance. So it is done but a few times, for ever larger ones.
         """
         batch = batches[partition]
+        strict = partition in self._doubtful or partition in self._placed
         places = batch.offsets() if partition in self._doubtful else batch.offsets()[:1]
         for index, found in enumerate(places):
-            if found != offset and self._gaps.get(partition) != (offset, found):
-                self._gaps[partition] = (offset, found)
-                self.resume(partition, offset)
-                if index:
-                    batches[partition] = batch.first(index)
-                else:
-                    del batches[partition]
-                return
+            gap = found - offset
+            if gap and (strict or gap > self._believed.get(partition, 0)):
+                if self._gaps.get(partition) != (offset, found):
+                    self._gaps[partition] = (offset, found)
+                    self.resume(partition, offset)
+                    if index:
+                        batches[partition] = batch.first(index)
+                    else:
+                        del batches[partition]
+                    return
+                self._believed[partition] = max(gap, self._believed.get(partition, 0))
             offset = found + 1
         self._placed.pop(partition, None)
+        self._reminders.pop(partition, None)
+
+    def _remind(self, now: float) -> None:
+        """Ask once more for what was asked for in vain, less and less often.
+
+        A seek voids the answer that is on its way: where answers take long, none would ever come.
+        """
+        for partition, offset in tuple(self._placed.items()):
+            due, pause = self._reminders[partition]
+            if now > due:
+                pause = min(2 * pause, _LONGEST_SILENCE_SECONDS)
+                self._reminders[partition] = (now + pause, pause)
+                self._place(partition, offset)
 
     def _wake(self, now: float) -> None:
-        """Ask once more for records that are there, but do not come."""
+        """Ask once more for records that are there, but do not come, whatever others deliver.
+
+        The client knows an end only from what it has fetched, so of a partition that is silent the
+        broker is asked; whoever computes the lag learns of it, too.
+        """
         silent = [
-            Partition(*place)
-            for place in self._resumed
-            if place not in self._placed
-            and now - self._delivered.get(Partition(*place), 0.0) > _SILENCE_SECONDS
+            partition
+            for partition in self._assigned
+            if now - self._delivered.get(partition, 0.0) > _SILENCE_SECONDS
         ]
+        self._learn_ends(silent)
         for partition in silent:
-            offset, end = self._resumed[partition], self.known_end(partition)
+            offset, end = self._resumed.get(partition), self.known_end(partition)
+            if offset is None or end is None or partition in self._placed:
+                continue
             # Behind the last record there may be a transaction's marker: it is asked for but once.
-            if end is not None and end > offset and self._asked.get(partition) != (offset, end):
+            if end > offset and self._asked.get(partition) != (offset, end):
                 self._asked[partition] = (offset, end)
                 LOGGER.info("%s stands still at %d of %d: asked again", partition, offset, end)
                 self.resume(partition, offset)
+
+    def _learn_ends(self, silent: Sequence[Partition]) -> None:
+        if self.trouble.reason is not None:  # nobody would answer
+            return
+        for topic in {partition.topic for partition in silent}:
+            those = [partition for partition in silent if partition.topic == topic]
+            try:
+                self._told.update(self._offsets.within(_GLANCE_SECONDS).decided_ends(those))
+            except TransportError as reason:
+                LOGGER.info("where silent partitions of %s end is not known: %s", topic, reason)
 
     def _consume(self, timeout: float, most: int) -> list[Received]:
         """What is there; at the latest shortly after the first message has come."""
@@ -183,7 +223,7 @@ class KafkaInput:
     def resume(self, partition: Partition, offset: int) -> None:
         """Deliver this partition, from this offset on."""
         self._placed[partition] = offset
-        self._remind_at = time.monotonic() + _SILENCE_SECONDS
+        self._reminders[partition] = (time.monotonic() + _SILENCE_SECONDS, _SILENCE_SECONDS)
         self._place(partition, offset)
 
     def _place(self, partition: Partition, offset: int) -> None:
@@ -209,6 +249,7 @@ class KafkaInput:
         self._resumed.pop(partition, None)
         self._waiting.pop(partition, None)
         self._placed.pop(partition, None)
+        self._reminders.pop(partition, None)
         try:
             self._consumer.pause([TopicPartition(partition.topic, partition.number)])
         except KafkaException as exception:
@@ -218,13 +259,15 @@ class KafkaInput:
                 ) from exception
 
     def known_end(self, partition: Partition) -> int | None:
-        """The end as the last fetch told it; None of a partition that was not fetched."""
+        """The end as the last fetch told it, or the broker where there was none for a while."""
         where = TopicPartition(partition.topic, partition.number)
+        told = self._told.get(partition, -1)
         try:
             _, high = self._consumer.get_watermark_offsets(where, cached=True)
         except KafkaException:  # the client has never heard of it
-            return None
-        return high if high >= 0 else None
+            high = -1
+        end = max(high, told)
+        return end if end >= 0 else None
 
     def complaint(self) -> str | None:
         """Why there is no connection."""
@@ -303,6 +346,7 @@ class KafkaInput:
         else:
             consumer.assign(places)
         consumer.pause(places)
+        self._assigned.update(ends)
         self._tell(self._assignment.assigned, partitions)
 
     def _ends(self, partitions: Sequence[Partition]) -> dict[Partition, int]:
@@ -337,13 +381,18 @@ class KafkaInput:
 
     def _give_up(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         for gone in partitions:
-            self._resumed.pop((gone.topic, gone.partition), None)
-            self._waiting.pop(Partition(gone.topic, gone.partition), None)
-            self._placed.pop(Partition(gone.topic, gone.partition), None)
-            self._gaps.pop(Partition(gone.topic, gone.partition), None)
-            self._delivered.pop(Partition(gone.topic, gone.partition), None)
-            self._asked.pop(Partition(gone.topic, gone.partition), None)
-            self._doubtful.discard(Partition(gone.topic, gone.partition))
+            partition = Partition(gone.topic, gone.partition)
+            self._resumed.pop(partition, None)
+            self._waiting.pop(partition, None)
+            self._placed.pop(partition, None)
+            self._reminders.pop(partition, None)
+            self._gaps.pop(partition, None)
+            self._believed.pop(partition, None)
+            self._delivered.pop(partition, None)
+            self._told.pop(partition, None)
+            self._asked.pop(partition, None)
+            self._doubtful.discard(partition)
+            self._assigned.discard(partition)
         if self._incremental:
             consumer.incremental_unassign(partitions)
         else:

@@ -57,7 +57,11 @@ class Offsets:
 
     def decided_end(self, partition: Partition) -> int:
         """The offset behind the last record that is not of an open transaction."""
-        return self._ask([partition], _LATEST, IsolationLevel.READ_COMMITTED)[partition]
+        return self.decided_ends([partition])[partition]
+
+    def decided_ends(self, partitions: Sequence[Partition]) -> Mapping[Partition, int]:
+        """The same of several, all of one topic."""
+        return self._ask(partitions, _LATEST, IsolationLevel.READ_COMMITTED)
 
     def count(self, topic: str) -> int:
         """How many partitions a topic has."""

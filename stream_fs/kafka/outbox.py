@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
@@ -16,6 +17,9 @@ from stream_fs.pipeline.ports import Outgoing
 
 _STEP_SECONDS: Final = 0.01
 """How long one call of `take_over` waits."""
+_TELL_SECONDS: Final = 10.0
+"""Of taking over in vain, at least, before that is told: a broker that coordinates it may have to
+be found first."""
 _FAREWELL_SECONDS: Final = 2.0
 """How long `close` tries to abort, so that readers need not wait for the transaction's timeout."""
 
@@ -33,22 +37,31 @@ class KafkaOutbox:
         self._producer: Producer | None = None
         self._taken = False
         self._open = False
+        self._since = 0.0  # it is being taken over
         self._committing = False  # the outcome is open: nothing but `commit` again may follow
         self.trouble = Trouble()
 
     def take_over(self) -> bool:
-        """Fence the previous owner and end its transaction; False: call again."""
+        """Fence the previous owner and end its transaction; False: call again.
+
+        Raises `RetriableError` where that goes on for longer than a call may take; it may be called
+        again then, too.
+        """
         if self._taken:  # once more: a client can do this only once
             self._discard()
         if self._producer is None:
             self._producer = transactional_producer(self._settings, self._id, self.trouble)
+            self._since = time.monotonic()
         try:
             with translated(f"taking over {self._id}", self.trouble):
                 self._producer.poll(0)  # so that the reason of a refused connection is heard
                 # A call after a timeout goes on where the last one stopped.
                 self._producer.init_transactions(_STEP_SECONDS)
         except RetriableError:
-            return False
+            if time.monotonic() - self._since < max(self._settings.patience, _TELL_SECONDS):
+                return False
+            self._since = time.monotonic()  # each step is short: tell of it once in a while only
+            raise
         except FencedError:  # another one took over in the same moment: start again
             self._discard()
             return False
@@ -98,9 +111,11 @@ class KafkaOutbox:
         if not self._open:
             return
         if self._committing:
-            # The client cannot abort any more; whoever takes over learns what became of it.
+            # The broker may have committed it, so it must not be sent again; nor can the client
+            # abort any more. Whoever takes over learns what became of it.
             self._discard()
-            raise FencedError(f"{self._id}: the outcome of the commit is open; take over again")
+            text = f"{self._id}: the outcome of the commit is open; take over again"
+            raise FencedError(text, given_up=True)
         with self._acting("aborting"):
             self._owned().abort_transaction(self._settings.patience)
         self._open = False

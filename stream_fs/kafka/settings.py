@@ -73,6 +73,7 @@ _OWN: Final = {
     "auto.commit.enable": "the state topic alone says where to continue",
     "enable.auto.offset.store": "the state topic alone says where to continue",
     "auto.offset.reset": "an offset that is gone must stop the stream, not skip data",
+    "isolation.level": "what is not committed may vanish again, and is never read",
     "enable.partition.eof": "the end of a state partition is recognised by it",
     "allow.auto.create.topics": "topics are made by `stream-fs topics create`",
 }
@@ -81,7 +82,7 @@ _NOT_KIP_848: Final = ("session.timeout.ms", "heartbeat.interval.ms", "group.pro
 # Who reads a property: the others only warn of it.
 _CONSUMER_ONLY: Final = re.compile(
     r"(fetch|queued|group|session|heartbeat|consume|auto)\."
-    r"|(max\.poll\.interval\.ms|max\.partition\.fetch\.bytes|check\.crcs|isolation\.level)$"
+    r"|(max\.poll\.interval\.ms|max\.partition\.fetch\.bytes|check\.crcs)$"
 )
 _PRODUCER_ONLY: Final = re.compile(
     r"(queue\.buffering|linger|batch|compression|partitioner|sticky\.partitioning)(\.|$)"
@@ -146,7 +147,7 @@ class ClientSettings:
         """For reading a state partition by position, outside of the group."""
         return {
             # The end of a partition is told by a fetch that found nothing: it must not wait long.
-            **self._reading({"isolation.level": "read_committed", "fetch.wait.max.ms": 10}),
+            **self._reading({"fetch.wait.max.ms": 10}),
             "group.id": self.group,  # never joined, but the client asks for one
             "enable.partition.eof": True,
         }
@@ -155,7 +156,7 @@ class ClientSettings:
         """For whoever looks at rankings: outside of the group, and without leaving a trace."""
         return {
             # Should the topic be made anew, there is nothing to do but to begin with it.
-            **self._reading({"isolation.level": "read_committed", "auto.offset.reset": "earliest"}),
+            **self._reading({"auto.offset.reset": "earliest"}),
             "group.id": self.group,  # never joined, but the client asks for one
             "enable.partition.eof": True,
         }
@@ -212,6 +213,7 @@ class ClientSettings:
             "enable.auto.offset.store": False,
             "auto.offset.reset": "error",
             "allow.auto.create.topics": False,
+            "isolation.level": "read_committed",
             **fixed,
         }
 

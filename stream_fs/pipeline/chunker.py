@@ -2,11 +2,13 @@
 
 A chunk is the next N good records; it ends right after the last of them, so bad records behind it
 belong to the next chunk. Neither the clock nor the way the messages came in batches has a say:
-reading the same partition from the same offset gives the same chunks.
+reading the same partition from the same offset gives the same chunks. Nor has it in whether bad
+records are the end: that is decided when the chunk is taken in which they are, after all before it.
 """
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,20 +16,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from stream_fs.errors import BadRecordRefused, PoisonFlood
+from stream_fs.pipeline.breaker import Letter, judge
 from stream_fs.pipeline.settings import Cut, DeadLetterSettings
-from stream_fs.records import BadRecord, Message, Messages
+from stream_fs.records import Message, Messages
 from stream_fs.selector import Chunk
 from stream_fs.wire.batch import Batch, to_chunk
 from stream_fs.wire.decoder import RecordDecoder
-
-
-@dataclass(frozen=True, slots=True)
-class Letter:
-    """A bad record and what is wrong with it."""
-
-    message: Message
-    bad: BadRecord
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,14 +56,23 @@ class _Piece:
 
 
 class Chunker:
-    """Collects messages of one partition, from the offset `start` on, and hands out chunks."""
+    """Collects messages of one partition, from the offset `start` on, and hands out chunks.
+
+    Bad records below the offset `settled` were dealt with in an earlier life, and are endured.
+    """
 
     def __init__(
-        self, decoder: RecordDecoder, dead_letters: DeadLetterSettings, start: int
+        self,
+        decoder: RecordDecoder,
+        dead_letters: DeadLetterSettings,
+        start: int,
+        settled: int = 0,
     ) -> None:
         self._decoder = decoder
         self._policy = dead_letters
         self._start = start
+        self._settled = settled
+        self._judged = 0  # bad records of the open chunk that were endured
         self._pieces: deque[_Piece] = deque()
         self._letters: deque[Letter] = deque()
         self.position = start
@@ -81,15 +84,12 @@ class Chunker:
         return sum(len(piece) for piece in self._pieces)
 
     @property
-    def bad(self) -> int:
-        """Bad records that wait with them; skipped ones do not."""
-        return len(self._letters)
+    def reach(self) -> int:
+        """The offset behind the last of them; where there is none, behind the last chunk."""
+        return int(self._pieces[-1].offsets[-1]) + 1 if self._pieces else self._start
 
     def add(self, messages: Sequence[Message]) -> Batch:
-        """Decode messages, in the order of their offsets, and keep them for the next chunk.
-
-        Raises `BadRecordRefused` and `PoisonFlood` as the settings ask.
-        """
+        """Decode messages, in the order of their offsets, and keep them for the next chunk."""
         values, offsets, timestamps = _columns(messages)
         batch = self._decoder.decode(values)
         if len(batch.good):
@@ -99,17 +99,23 @@ class Chunker:
         if batch.bad and self._policy.policy != "skip":
             for bad in batch.bad:
                 self._letters.append(Letter(messages[bad.position], bad))
-            self._judge()
         return batch
 
     def take(self, sequence: int, cut: Cut) -> ReadyChunk | None:
-        """The chunk with this number, counted from 1, or None while it is not complete."""
+        """The chunk with this number, counted from 1, or None while it is not complete.
+
+        Raises `BadRecordRefused` and `PoisonFlood` as the settings ask, at a bad record in it.
+        """
         if sequence == 1:
-            count = cut.first
+            count, complete = cut.first, cut.first
         elif cut.max_span is None:
-            count = cut.records
+            count, complete = cut.records, cut.records
         else:
             count = self._closing(cut.records, cut.max_span)
+            # One that its span closes is complete with the next good record, and not before.
+            complete = min(count + 1, cut.records)
+        if self._letters:
+            self._judge(self._place(complete), sequence == 1)
         if count > self.good:
             return None
         taken: list[_Piece] = []
@@ -124,6 +130,7 @@ class Chunker:
         letters: list[Letter] = []
         while self._letters and self._letters[0].message.offset < following:
             letters.append(self._letters.popleft())
+        self._judged = 0
         start, self._start = self._start, following
         return ReadyChunk(
             chunk=to_chunk([piece.batch for piece in taken]),
@@ -132,6 +139,14 @@ class Chunker:
             as_of=max(int(piece.timestamps.max()) for piece in taken),
             letters=tuple(letters),
         )
+
+    def _place(self, count: int) -> float:
+        """The offset behind so many good records; infinite where there are fewer."""
+        for piece in self._pieces:
+            if count <= len(piece):
+                return int(piece.offsets[count - 1]) + 1
+            count -= len(piece)
+        return math.inf
 
     def _closing(self, size: int, max_span: int) -> int:
         """How many records the next chunk has: `size`, or fewer where the span closes it."""
@@ -142,29 +157,16 @@ class Chunker:
         beyond = np.flatnonzero(spread > max_span)
         return min(size, int(beyond[0])) if len(beyond) else size
 
-    def _judge(self) -> None:
-        """Stop where the policy says so: at the first bad record, or when there are too many."""
-        policy = self._policy
-        if policy.policy == "fail":
-            letter = self._letters[0]
-            raise BadRecordRefused(
-                f"{_place(letter.message)} is bad ({letter.bad.reason}: {letter.bad.detail}), and "
-                "dead_letters.policy is 'fail'; to go on, mend it, set the policy to 'dead_letter' "
-                "or 'skip', or move on with `stream-fs checkpoint reset --to-offset "
-                f"{letter.message.offset + 1}`"
-            )
-        seen = self.good + self.bad
-        flood = self.bad > policy.max_ratio * seen and self.bad >= policy.tolerated
-        if flood or self.bad > policy.max_open:
-            first, last = self._letters[0], self._letters[-1]
-            raise PoisonFlood(
-                f"{self.bad} of the {seen} records since offset {self._start} of "
-                f"{first.message.topic}/{first.message.partition} are bad; the last one, at offset "
-                f"{last.message.offset}, is {last.bad.reason}: {last.bad.detail}. "
-                "The producer seems to be broken. Once it is mended, move past the bad records "
-                "with `stream-fs checkpoint reset --to-offset`, or let them go with "
-                "dead_letters.policy = 'skip', or raise dead_letters.max_ratio"
-            )
+    def _judge(self, below: float, first: bool) -> None:
+        """Stop at a bad record below this offset, if it is one too many for the open chunk."""
+        found = [letter for letter in self._letters if letter.message.offset < below]
+        if len(found) <= self._judged:
+            return
+        known = sum(letter.message.offset < self._settled for letter in found)
+        good = np.concatenate([np.empty(0, np.int64), *(p.offsets for p in self._pieces)])
+        endured = max(self._judged, known)
+        judge(self._policy, found, good, endured, begun=self._start, first=first)
+        self._judged = len(found)
 
 
 def _columns(
@@ -179,7 +181,3 @@ def _columns(
         offsets = [message.offset for message in messages]
         timestamps = [message.timestamp for message in messages]
     return values, np.array(offsets, np.int64), np.array(timestamps, np.int64)
-
-
-def _place(message: Message) -> str:
-    return f"record {message.topic}/{message.partition} at offset {message.offset}"

@@ -9,7 +9,8 @@ from stream_fs.errors import FencedError, NoOwnership
 MOST_FENCES = 5
 """Times in a row; then another process publishes with the same group name."""
 QUIET_SECONDS = 60.0
-"""Without being fenced for so long, the count starts anew."""
+"""Without being fenced for so long, the count starts anew. Chunks in between do not make it: of two
+processes that fence each other, each commits some before the other has its turn again."""
 
 
 class Fences:
@@ -18,9 +19,16 @@ class Fences:
     def __init__(self, jitter: Callable[[], float]) -> None:
         self._jitter = jitter
         self._times: list[float] = []
+        self._last = 0.0
 
-    def note(self, now: float) -> bool:
-        """Count one more; whether it is the last that is endured."""
+    def note(self, now: float, error: FencedError) -> bool:
+        """Count one more; whether it is the last that is endured.
+
+        An ownership that we have given up ourselves, as in an outage, is nobody else's doing.
+        """
+        self._last = now
+        if error.given_up:
+            return False
         if self._times and now - self._times[-1] > QUIET_SECONDS:
             self._times.clear()
         self._times.append(now)
@@ -28,7 +36,7 @@ class Fences:
 
     def again(self) -> float:
         """When to take over again."""
-        return self._times[-1] + self._jitter() * 2.0 ** len(self._times)
+        return self._last + self._jitter() * 2.0 ** max(1, len(self._times))
 
     def refusal(self, what: str, error: FencedError) -> NoOwnership:
         """Why it is not taken over again."""

@@ -66,7 +66,7 @@ class MergeDuty:
             self._merging.advance()
         except FencedError as error:
             self._drop()
-            final = self._fences.note(self._around.clock())
+            final = self._fences.note(self._around.clock(), error)
             self._around.observe(events.MergeFailed("fenced", str(error)))
             if final:
                 raise self._fences.refusal("the merge", error) from error

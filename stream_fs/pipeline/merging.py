@@ -44,7 +44,9 @@ class Merging:
         self._around = around
         self._every = every
         self._outbox: Outbox = transport.merge_outbox()
-        self._transactions = Transactions(self._outbox, around.clock, self._failed)
+        self._transactions = Transactions(
+            self._outbox, around.clock, self._failed, around.aside, around.sleep
+        )
         self._gathering = Gathering(topics, settings, transport, around.clock, around.observe)
         self._progress: MergeProgress | None = None
         self._refused: object = None
@@ -73,7 +75,7 @@ class Merging:
         """Let go; what is not committed is forgotten."""
         self._work.close()
         self._gathering.close()
-        self._outbox.close()
+        self._transactions.leave()
 
     def _life(self) -> Steps:
         yield from self._trying(self._await_company)

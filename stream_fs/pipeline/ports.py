@@ -56,7 +56,8 @@ class Outbox(Protocol):
     def take_over(self) -> bool:
         """Become the owner: fence whoever was it before, and end what it left open.
 
-        Returns whether it is done; False asks to be called again (each call is short).
+        Returns whether it is done; False asks to be called again (each call is short). Raises
+        `RetriableError` now and then where that goes on for long, and may be called again then.
         """
         ...
 

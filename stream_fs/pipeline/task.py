@@ -7,18 +7,20 @@ for: `FencedError` leaves `advance`, and the owner of the task starts a new one.
 
 While a chunk's transaction is under way, the next chunk is folded already, if its records are
 there, but nothing of it is sent before that transaction is through: what is published and kept is
-the same as if each chunk had waited for the one before.
+the same as if each chunk had waited for the one before. A transaction that takes long is nobody
+else's affair: the partition is paused at the input, so that the others can be polled meanwhile.
 """
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from stream_fs.checkpoint import Progress, SnapshotPlace
-from stream_fs.errors import OffsetGone, RetriableError, TransportError
+from stream_fs.errors import BoundaryMoved, OffsetGone, Refusal, RetriableError, TransportError
 from stream_fs.pipeline import events
 from stream_fs.pipeline.chunker import Chunker
 from stream_fs.pipeline.outcome import (
@@ -33,6 +35,7 @@ from stream_fs.pipeline.ports import Input, Outbox, Partition, Transport
 from stream_fs.pipeline.restore import last_progress, newest_usable
 from stream_fs.pipeline.settings import Cut, StreamSettings
 from stream_fs.pipeline.transaction import (
+    MOMENT,
     Aside,
     Failure,
     Steps,
@@ -45,8 +48,9 @@ from stream_fs.records import Message
 from stream_fs.selector import initial_state
 from stream_fs.wire.decoder import RecordDecoder
 
-_MOMENT: Final = 0.001
-"""Seconds that a step waits for a transaction when there is nothing else to do."""
+_SHORT_SECONDS: Final = 0.1
+"""So long a transaction is waited for without a poll, where the next chunk is folded already: to
+pause a partition costs what was fetched of it in advance, far more than a usual transaction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +58,14 @@ class Surroundings:
     """What a task is handed: time, an observer, and a hook that is told every step of a commit.
 
     `aside` has transactions done; where that is another thread, so is the hook called, but for its
-    steps before and after.
+    steps before and after. `sleep` waits where an end in order has nothing else to do.
     """
 
     clock: Callable[[], float]
     observe: events.Observer
     step: Callable[[str], None] = lambda _: None
     aside: Aside = at_once
+    sleep: Callable[[float], None] = time.sleep
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,7 +95,9 @@ class Task:
         self._input = source
         self._around = around
         self._outbox: Outbox = transport.outbox(partition)
-        self._transactions = Transactions(self._outbox, around.clock, self._failed, around.aside)
+        self._transactions = Transactions(
+            self._outbox, around.clock, self._failed, around.aside, around.sleep
+        )
         self._decoder = decoder
         self._model: Model | None = None  # as committed
         self._coming: Model | None = None  # whose transaction is under way
@@ -98,6 +105,9 @@ class Task:
         self._chunker: Chunker | None = None
         self._progress: Progress | None = None
         self._saved_cut: Cut | None = None
+        self._hindrance: str | None = None
+        self._began = 0.0  # the transaction that is under way
+        self._held = True  # the input delivers nothing of the partition
         self._work: Steps | None = self._restoring()
         self._enter("taking_over")
 
@@ -105,6 +115,11 @@ class Task:
     def phase(self) -> events.Phase:
         """Where in its life the task is."""
         return self._phase
+
+    @property
+    def hindrance(self) -> str | None:
+        """Why the last attempt to restore the model came to nothing; None once it is restored."""
+        return self._hindrance
 
     @property
     def busy(self) -> bool:
@@ -132,6 +147,7 @@ class Task:
         if self._work is None:
             self._work = self._next_chunk()
             if self._work is None:
+                self._release()
                 return False
         return self._step(self._work) or self._look_ahead()
 
@@ -157,14 +173,14 @@ class Task:
         if self._around.clock() >= deadline:  # others have used up the time
             return
         if self._progress.snapshots[0].chunk < self._model.state.chunk == self._progress.chunk:
-            self._commit_snapshot(self._model, self._progress)
+            self._commit_snapshot(self._model, self._progress, deadline)
 
     def close(self) -> None:
-        """Let go of the partition; what is not committed is forgotten."""
+        """Let go of the partition, without waiting; what is not committed is forgotten."""
         if self._work is not None:
             self._work.close()
         self._work = None
-        self._outbox.close()
+        self._transactions.leave()
 
     # --- taking over ---------------------------------------------------------------------------
 
@@ -176,9 +192,11 @@ class Task:
             try:
                 yield from self._restore(began)
             except RetriableError as error:
-                self._around.observe(events.RestoreFailed(self.partition, str(error)))
+                self._hindrance = str(error)
+                self._around.observe(events.RestoreFailed(self.partition, self._hindrance))
                 yield from wait(self._around.clock, next(attempts))
             else:
+                self._hindrance = None
                 return
 
     def _restore(self, began: float) -> Steps:
@@ -203,6 +221,8 @@ class Task:
         finally:
             log.close()
         self._check_input(model.next)
+        if progress is None and self._settings.start == "latest":
+            progress = yield from self._transactions.through(lambda: self._send_start(model))
         self._compare_group(model.next if progress is None else progress.next_offset)
         self._begin(model, progress)
         behind = 0 if progress is None else progress.chunk - model.state.chunk
@@ -217,7 +237,7 @@ class Task:
             )
         )
         self._enter("replaying" if behind else "running")
-        self._input.resume(self.partition, model.next)
+        self._release()
 
     def _fresh_model(self) -> Model:
         low, high = self._input.bounds(self.partition)
@@ -225,10 +245,28 @@ class Task:
         start = low if self._settings.start == "earliest" else high
         return Model(state, start, None, self._settings.cut)
 
+    def _send_start(self, model: Model) -> Progress:
+        """Where a partition has begun at its end: the next owner must not begin at a later one.
+
+        It is what `checkpoint reset --to-offset` leaves: an empty model, and no chunk yet.
+        """
+        places, _ = self._send_snapshot(model, ())
+        progress = Progress(
+            chunk=model.state.chunk,
+            from_offset=model.next,
+            next_offset=model.next,
+            snapshots=places,
+            digest=None,
+            fingerprint=self._settings.params.fingerprint,
+        )
+        self._outbox.send([progress_record(self._settings, self.partition, progress)])
+        return progress
+
     def _begin(self, model: Model, progress: Progress | None) -> None:
         self._model, self._progress = model, progress
         self._saved_cut = None if progress is None else model.cut
-        self._chunker = Chunker(self._decoder, self._settings.dead_letters, model.next)
+        settled = model.next if progress is None else progress.next_offset
+        self._chunker = Chunker(self._decoder, self._settings.dead_letters, model.next, settled)
 
     def _check_input(self, offset: int) -> None:
         low, high = self._input.bounds(self.partition)
@@ -273,23 +311,46 @@ class Task:
         cut = self._cut
         ready = self._chunker.take(self._newest.state.chunk + 1, cut)
         if ready is None:
+            if self._replaying:  # it will have the records that wait for it
+                self._check_boundary(self._newest.state.chunk, self._chunker.reach)
             return None
         began = self._around.clock()
         outcome = fold(self._settings, self.partition, self._newest, ready, cut)
         return _Folded(outcome, self._around.clock() - began, cut.records)
 
     def _look_ahead(self) -> bool:
-        """Use the time that a transaction takes; whether no more messages are needed for that.
+        """Use the time that a transaction takes; whether to go on without a poll.
 
         One chunk ahead is enough: no more is folded, and nothing more is read.
         """
         if self._coming is None or self._phase != "running":
             return False
         if self._ahead is None:
-            self._ahead = self._folded()
-        else:
-            self._transactions.settle(_MOMENT)
-        return self._ahead is not None
+            try:
+                self._ahead = self._folded()
+            except Refusal:  # raised again when the chunk that is under way is through
+                self._hold()
+                return False
+            if self._ahead is None:
+                self._release()
+            return self._ahead is not None
+        if self._around.clock() - self._began < _SHORT_SECONDS:
+            self._transactions.settle(MOMENT)
+            return True
+        self._hold()
+        return False
+
+    def _hold(self) -> None:
+        """Let the input deliver nothing more, so that what waits here stays bounded."""
+        if not self._held:
+            self._held = True
+            self._input.pause(self.partition)
+
+    def _release(self) -> None:
+        """Let the input deliver again, as there is room: from behind what was received."""
+        if self._held and self._chunker is not None:
+            self._held = False
+            self._input.resume(self.partition, self._chunker.position)
 
     @property
     def _newest(self) -> Model | None:
@@ -315,6 +376,7 @@ class Task:
     def _replayed(self, outcome: Outcome) -> Steps:
         """A chunk that an earlier life has published: fold it in, and compare the last one."""
         assert self._progress is not None
+        self._check_boundary(outcome.model.state.chunk, outcome.model.next)
         self._model = outcome.model
         if outcome.model.state.chunk == self._progress.chunk:
             same = self._progress.fingerprint == self._settings.params.fingerprint
@@ -326,9 +388,16 @@ class Task:
         return
         yield  # a generator, like every piece of work
 
+    def _check_boundary(self, chunk: int, reached: int) -> None:
+        """Replayed chunks end where they were committed, or else refuse: records would be lost."""
+        assert self._progress is not None
+        committed = self._progress.next_offset
+        if reached > committed or (chunk == self._progress.chunk and reached != committed):
+            raise BoundaryMoved(self.partition, self._progress.chunk, committed, reached)
+
     def _publishing(self, outcome: Outcome) -> Steps:
         """One transaction, tried until it is through or the task is fenced."""
-        began = self._around.clock()
+        self._began = began = self._around.clock()
         self._coming = outcome.model
         progress, size = yield from self._transactions.through(lambda: self._send(outcome))
         self._around.step("committed")
@@ -349,9 +418,7 @@ class Task:
         self._input.advise({self.partition: outcome.model.next})
         self._around.step("advised")
         if self._phase == "publishing":
-            assert self._chunker is not None
             self._enter("running")
-            self._input.resume(self.partition, self._chunker.position)
 
     def _send(self, outcome: Outcome) -> tuple[Progress, int]:
         """The content of a chunk's transaction.
@@ -384,7 +451,7 @@ class Task:
 
         The latter because a replay cuts as its snapshot says.
         """
-        if not places or model.cut != self._saved_cut:
+        if not places or not places[0].chunk or model.cut != self._saved_cut:
             return True
         return model.state.chunk - places[0].chunk >= self._settings.checkpoint_every
 
@@ -402,23 +469,26 @@ class Task:
         self._around.observe(events.TransactionFailed(self.partition, outcome, error))
         if self._phase != "publishing":
             self._enter("publishing")
-            self._input.pause(self.partition)
+            self._hold()
 
-    def _commit_snapshot(self, model: Model, progress: Progress) -> None:
+    def _commit_snapshot(self, model: Model, progress: Progress, deadline: float) -> None:
         """A snapshot out of turn, so that the next owner has nothing to replay.
 
         One attempt: without it the next owner replays a few chunks, and nothing is lost.
         """
-        try:
-            self._outbox.begin()
+
+        def send() -> tuple[Progress, int]:
             places, size = self._send_snapshot(model, progress.snapshots)
             newer = replace(progress, snapshots=places)
             self._outbox.send([progress_record(self._settings, self.partition, newer)])
-            self._outbox.commit()
-        except TransportError as error:
+            return newer, size
+
+        try:
+            left = deadline - self._around.clock()
+            self._progress, size = self._transactions.once(send, left)
+        except (TransportError, TimeoutError) as error:
             self._around.observe(events.TransactionFailed(self.partition, "given_up", str(error)))
             return
-        self._progress = newer
         self._around.observe(events.SnapshotCommitted(self.partition, model.state.chunk, size))
 
     def _enter(self, phase: events.Phase) -> None:

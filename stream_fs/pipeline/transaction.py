@@ -1,21 +1,23 @@
 """Transactions of one owner, each tried until it is through or the owner is fenced.
 
-Everything that waits is a generator that yields, so that the caller can do something else. The
-calls of a whole transaction are handed out together (`Aside`), so that they can go on meanwhile.
+Everything that waits is a generator that yields, so that the caller can do something else. Calls of
+the broker are made aside (`Aside`), those of a whole transaction together: however long they take,
+nobody else waits for them.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future
 from contextlib import suppress
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar, cast
 
 from stream_fs.errors import AbortableError, RetriableError
 from stream_fs.pipeline.ports import Outbox
 
-ASIDE_SECONDS = 5.0
-"""When a transaction has taken so long, its owner waits for it, so that the watchdog notices."""
+MOMENT = 0.001
+"""Seconds that one waits where there is nothing else to do."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 5.0
 """Seconds between attempts: doubled up to the longest."""
 
@@ -23,6 +25,7 @@ Steps: TypeAlias = Generator[None, None, None]
 Clock: TypeAlias = Callable[[], float]
 Failure: TypeAlias = Literal["retried", "aborted"]
 Sent = TypeVar("Sent")
+Result = TypeVar("Result")
 Aside: TypeAlias = Callable[[Callable[[], Any]], "Future[Any]"]
 """Has something called, perhaps by another thread."""
 
@@ -49,11 +52,13 @@ class Transactions:
         clock: Clock,
         failed: Callable[[Failure, str], None],
         aside: Aside = at_once,
+        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._outbox = outbox
         self._clock = clock
         self._failed = failed
         self._aside = aside
+        self._sleep = sleep
         self._call: Future[Any] | None = None
         self._open = False
         self._ended = 0.0
@@ -64,17 +69,22 @@ class Transactions:
         return self._ended
 
     def settle(self, seconds: float) -> None:
-        """Wait until the call that is aside has returned, but not longer than so many seconds."""
-        if self._call is not None:
-            with suppress(TimeoutError):
-                self._call.exception(seconds)
+        """Wait until the call that is aside has returned, but not longer than so many seconds.
+
+        Where none is, because there is a pause between two attempts, wait for a moment of it.
+        """
+        if self._call is None:
+            self._sleep(min(seconds, MOMENT))
+            return
+        with suppress(TimeoutError):
+            self._call.exception(seconds)
 
     def through(self, send: Callable[[], Sent]) -> Generator[None, None, Sent]:
         """Send within a transaction, again after every failure; what `send` returned at last."""
         attempts = pauses()
         while True:
             try:
-                sent, undecided = yield from self._attempted(send)
+                sent, undecided = yield from self._elsewhere(lambda: self._attempt(send))
                 if undecided is not None:
                     yield from self._committing(undecided)
             except (RetriableError, AbortableError) as error:
@@ -83,20 +93,39 @@ class Transactions:
             else:
                 return sent
 
-    def _attempted(
-        self, send: Callable[[], Sent]
-    ) -> Generator[None, None, tuple[Sent, RetriableError | None]]:
-        """A whole transaction, aside; whoever closes this generator waits for it."""
-        call: Future[tuple[Sent, RetriableError | None]] = self._aside(lambda: self._attempt(send))
-        self._call = call
-        until = self._clock() + ASIDE_SECONDS
-        try:
-            while not call.done() and self._clock() < until:
-                yield
-        finally:
-            call.exception()
-            self._call = None
-        return call.result()
+    def once(self, send: Callable[[], Sent], seconds: float) -> Sent:
+        """Send within a transaction, and wait so long for it; it is not tried again.
+
+        Raises what the outbox does, and TimeoutError where it takes longer.
+        """
+        self._call = call = self._aside(lambda: self._attempt(send))
+        self.settle(seconds)
+        if not call.done():
+            raise TimeoutError(f"a transaction has not come through in {seconds:.1f} s")
+        self._call = None
+        sent, undecided = call.result()
+        if undecided is not None:
+            raise undecided
+        return cast(Sent, sent)
+
+    def leave(self) -> None:
+        """Let go of the outbox, at once or as soon as the call that is aside has returned.
+
+        Nobody waits for that: whoever takes over next fences it, so it cannot do any harm.
+        """
+        if self._call is None or self._call.done():
+            self._outbox.close()
+        else:
+            self._call.add_done_callback(lambda _: self._outbox.close())
+
+    def _elsewhere(self, call: Callable[[], Result]) -> Generator[None, None, Result]:
+        """What a call returns that is made aside."""
+        made: Future[Result] = self._aside(call)
+        self._call = made
+        while not made.done():
+            yield
+        self._call = None
+        return made.result()
 
     def _attempt(self, send: Callable[[], Sent]) -> tuple[Sent, RetriableError | None]:
         """What was sent, and why it is open whether it was committed."""
@@ -120,7 +149,7 @@ class Transactions:
         while self._open:
             yield from self._recovering(error, next(attempts))
             try:
-                self._commit()
+                yield from self._elsewhere(self._commit)
             except RetriableError as again:
                 error = again
 
@@ -129,7 +158,7 @@ class Transactions:
         attempts = pauses()
         while self._open:
             try:
-                self._outbox.abort()
+                yield from self._elsewhere(self._outbox.abort)
                 self._open = False
             except RetriableError as error:
                 yield from self._recovering(error, next(attempts))

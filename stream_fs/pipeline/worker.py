@@ -68,10 +68,17 @@ class Worker:
     @property
     def ready(self) -> bool:
         """Whether every assigned partition is restored."""
+        tasks = self._tasks.copy()  # other threads ask, while the loop takes and gives up
         return self._joined and all(
-            partition in self._tasks and self._tasks[partition].phase in ("running", "replaying")
-            for partition in self._assigned
+            partition in tasks and tasks[partition].phase in ("running", "replaying")
+            for partition in tuple(self._assigned)
         )
+
+    @property
+    def hindrance(self) -> str | None:
+        """Why a partition is not restored yet, as far as that is known."""
+        found = ((task.partition, task.hindrance) for task in self.tasks)
+        return next((f"{partition}: {why}" for partition, why in found if why is not None), None)
 
     @property
     def complaint(self) -> str | None:
@@ -165,7 +172,7 @@ class Worker:
         self._input.pause(partition)
         self._tasks.pop(partition).close()
         fences = self._fences.setdefault(partition, Fences(self._jitter))
-        final = fences.note(self._around.clock())
+        final = fences.note(self._around.clock(), error)
         self._around.observe(events.Fenced(partition, str(error), final=final))
         if final:
             raise fences.refusal(str(partition), error)

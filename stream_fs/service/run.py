@@ -6,7 +6,6 @@ import logging
 import random
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from importlib.metadata import version
 
@@ -20,6 +19,7 @@ from stream_fs.pipeline.ports import Partition
 from stream_fs.pipeline.task import Surroundings
 from stream_fs.pipeline.worker import Worker
 from stream_fs.service import health
+from stream_fs.service.aside import aside
 from stream_fs.service.configuration import Configuration
 from stream_fs.service.exit_codes import ExitCode
 from stream_fs.service.heap import keep_freed_memory, spare_what_stays
@@ -36,8 +36,6 @@ from stream_fs.service.watchdog import Watchdog
 from stream_fs.service.web import WebServer
 
 _LOGGER = logging.getLogger("stream_fs")
-_COMMITTING = 8
-"""Transactions that can be under way at a time; they wait for the broker, and compute little."""
 _LAG_SECONDS = 5.0
 """How often the lag is brought up to date."""
 
@@ -80,14 +78,13 @@ def run(
     with ExitStack() as stack:
         # One thread for the sums: more processes, not more threads, and the same bytes everywhere.
         stack.enter_context(threadpool_limits(1))
-        committing = stack.enter_context(ThreadPoolExecutor(_COMMITTING, "committing"))
         stopping.begin()
         states = configuration.state_topics()
         worker = Worker(
             configuration.stream.topics,
             configuration.stream_settings(),
             KafkaTransport(settings, states.__getitem__),
-            Surroundings(time.monotonic, observe, step, committing.submit),
+            Surroundings(time.monotonic, observe, step, lambda call: aside(watchdog.watched(call))),
             jitter=lambda: random.uniform(0.25, 1.0),  # noqa: S311  # it spreads retries
             grace=configuration.service.grace_seconds,
         )
@@ -164,7 +161,8 @@ def _ready(worker: Worker) -> tuple[bool, str]:
         return False, f"waiting for the broker: {complaint}"
     if not worker.joined:
         return False, "joining the group"
-    return worker.ready, "restoring"
+    hindrance = worker.hindrance
+    return worker.ready, "restoring" if hindrance is None else f"restoring {hindrance}"
 
 
 def _health(watchdog: Watchdog, worker: Worker) -> Health:

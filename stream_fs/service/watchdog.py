@@ -8,18 +8,21 @@ import os
 import sys
 import threading
 from collections.abc import Callable
+from typing import TypeVar
 
 from stream_fs.service.exit_codes import ExitCode
 
 _LOGGER = logging.getLogger(__name__)
+Result = TypeVar("Result")
 
 
 class Watchdog:
     """Expects `beat` at least every `limit` seconds between `start` and `stop`.
 
-    Calls of the client have their own, shorter limits; one that outlives `limit` ignores them. The
-    process is ended at once, without clean-up, which may hang as well: nothing is lost by it, for
-    whatever is not committed will be read again.
+    And that no `watched` call takes longer, whatever the loop does meanwhile. Calls of the client
+    have their own, shorter limits; one that outlives `limit` ignores them. The process is ended at
+    once, without clean-up, which may hang as well: nothing is lost by it, for whatever is not
+    committed will be read again.
 
     Where the process as a whole stood still (SIGSTOP, a paused container), the loop is not to
     blame, and gets the whole time again.
@@ -35,14 +38,16 @@ class Watchdog:
         self._limit = limit
         self._clock = clock
         self._end = end or self._exit
-        self._last = clock()
+        self._last = self._earliest = clock()
+        self._calls: dict[object, float] = {}
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
 
     @property
     def silence(self) -> float:
-        """Seconds since the last beat."""
-        return self._clock() - self._last
+        """Seconds since the last beat, or since the oldest call began that has not returned."""
+        oldest = min((self._last, *self._calls.values()))  # a copy: calls come and go in threads
+        return self._clock() - max(oldest, self._earliest)
 
     @property
     def limit(self) -> float:
@@ -58,6 +63,19 @@ class Watchdog:
         """The loop makes progress."""
         self._last = self._clock()
 
+    def watched(self, call: Callable[[], Result]) -> Callable[[], Result]:
+        """The call, which must not take longer than the limit either, wherever it is made."""
+
+        def made() -> Result:
+            this = object()
+            self._calls[this] = self._clock()
+            try:
+                return call()
+            finally:
+                del self._calls[this]
+
+        return made
+
     def stop(self) -> None:
         """Watch no more."""
         self._stopped.set()
@@ -70,14 +88,14 @@ class Watchdog:
             now = self._clock()
             overslept, looked = now - looked > self._limit / 2, now
             if overslept:
-                self.beat()
+                self._earliest = now
             elif self.silence > self._limit:
                 self._end()
                 return
 
     def _exit(self) -> None:
         _LOGGER.critical(
-            "the loop has not moved for %.0f s: a client call hangs; ending the process",
+            "nothing has moved for %.0f s: a client call hangs; ending the process",
             self.silence,
         )
         faulthandler.dump_traceback(sys.stderr)

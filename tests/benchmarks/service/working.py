@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from confluent_kafka import KafkaError, Message, Producer
@@ -15,7 +14,7 @@ from stream_fs.pipeline import events
 from stream_fs.pipeline.ports import Outgoing, Partition, Transport
 from stream_fs.pipeline.task import Surroundings
 from stream_fs.pipeline.worker import Worker
-from stream_fs.service.run import _COMMITTING
+from stream_fs.service.aside import aside
 from tests.benchmarks.service.stage import PATIENCE, Stream
 from tests.integration.topics import flush
 
@@ -28,23 +27,22 @@ def work_off(stream: Stream, transport: Transport) -> float:
         if isinstance(event, events.ChunkCommitted):
             commits.append(time.perf_counter())
 
-    # Transactions go on beside the next update, as in the service.
-    with ThreadPoolExecutor(_COMMITTING, "committing") as committing:
-        worker = Worker(
-            stream.configuration.stream.topics,
-            stream.configuration.stream_settings(),
-            transport,
-            Surroundings(time.monotonic, observe, aside=committing.submit),
-            jitter=lambda: 1.0,
-            grace=0.0,
-        )
-        deadline = time.monotonic() + PATIENCE
-        try:
-            while len(commits) < stream.chunks:
-                assert time.monotonic() < deadline, f"{len(commits)} of {stream.chunks} chunks"
-                worker.turn()
-        finally:
-            worker.stop()
+    worker = Worker(
+        stream.configuration.stream.topics,
+        stream.configuration.stream_settings(),
+        transport,
+        # Transactions go on beside the next update, as in the service.
+        Surroundings(time.monotonic, observe, aside=aside),
+        jitter=lambda: 1.0,
+        grace=0.0,
+    )
+    deadline = time.monotonic() + PATIENCE
+    try:
+        while len(commits) < stream.chunks:
+            assert time.monotonic() < deadline, f"{len(commits)} of {stream.chunks} chunks"
+            worker.turn()
+    finally:
+        worker.stop()
     return commits[-1] - commits[0]
 
 

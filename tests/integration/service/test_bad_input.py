@@ -99,7 +99,7 @@ def test_the_first_bad_record_is_the_end_where_the_policy_says_so(
     strict.die()
     assert f"{stream.only} at offset {FIRST} is bad (malformed: " in str(caught.value)
     assert "dead_letters.policy is 'fail'" in str(caught.value)
-    assert f"`stream-fs checkpoint reset --to-offset {FIRST + 1}`" in str(caught.value)
+    assert f"`stream-fs checkpoint reset --keep-model --to-offset {FIRST + 1}`" in str(caught.value)
 
     stream.feed(chunks(2)[-CHUNK:])
     lenient = member(stream)

@@ -42,10 +42,12 @@ def test_the_rebalance_protocol(rebalance: Rebalance, expected: dict[str, str]) 
     assert {name: properties[name] for name in names & properties.keys()} == expected
 
 
-def test_the_state_is_read_committed_whatever_the_input_is() -> None:
-    chosen = settings(properties={"isolation.level": "read_uncommitted"})
-    assert chosen.consumer()["isolation.level"] == "read_uncommitted"
-    assert chosen.state_reader()["isolation.level"] == "read_committed"
+def test_only_what_is_committed_is_read() -> None:
+    chosen = settings()
+    for reading in (chosen.consumer(), chosen.state_reader(), chosen.ranking_reader()):
+        assert reading["isolation.level"] == "read_committed"
+    with pytest.raises(InvalidParameter, match=r"isolation\.level cannot be set"):
+        settings(properties={"isolation.level": "read_uncommitted"})
 
 
 def test_the_state_reader_does_not_take_part_in_the_group() -> None:

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from stream_fs.pipeline.events import Event
-from stream_fs.pipeline.memory import MemoryBroker
+from stream_fs.pipeline.memory import MemoryBroker, MemoryTransport
+from stream_fs.pipeline.ports import Transport
 from stream_fs.pipeline.settings import DeadLetterSettings, StreamSettings
 from stream_fs.pipeline.task import Surroundings
 from stream_fs.pipeline.transaction import Aside, at_once
@@ -93,18 +94,23 @@ class Life:
     aside: Aside = at_once
     events: list[Event] = field(default_factory=list)
     now: float = 0.0
+    transport: Callable[[MemoryTransport], Transport] = lambda transport: transport
+    grace: float = 5.0
 
     def __post_init__(self) -> None:
         self._survived = 0
-        around = Surroundings(self._clock, self.events.append, self._step, self.aside)
-        transport = self.broker.transport(self.group, self.settings.state_topics)
+        around = Surroundings(self._clock, self.events.append, self._step, self.aside, self._sleep)
+        transport = self.transport(self.broker.transport(self.group, self.settings.state_topics))
         self.worker = Worker(
-            [TOPIC], self.settings, transport, around, jitter=lambda: 0.1, grace=5.0
+            [TOPIC], self.settings, transport, around, jitter=lambda: 0.1, grace=self.grace
         )
 
     def _clock(self) -> float:
         self.now += 0.001
         return self.now
+
+    def _sleep(self, seconds: float) -> None:
+        self.now += seconds
 
     def _step(self, step: str) -> None:
         if self.crash is not None and step == self.crash[0]:

@@ -12,7 +12,6 @@ from stream_fs.errors import AbortableError, FencedError, RetriableError
 from stream_fs.pipeline import events, task
 from stream_fs.pipeline.memory import Call
 from stream_fs.pipeline.outcome import fold
-from stream_fs.pipeline.transaction import ASIDE_SECONDS
 from tests.unit.pipeline.lives import (
     LETTERS,
     Life,
@@ -159,11 +158,3 @@ def test_an_orderly_end_waits_for_what_is_under_way(folds: list[int]) -> None:
     assert (restored.chunk, restored.behind) == (1, 0)
     with undisturbed(VALUES) as expected:
         assert published(made) == published(expected)
-
-
-def test_a_transaction_that_hangs_is_waited_for_where_the_watchdog_sees_it() -> None:
-    made = broker()
-    fill(made, VALUES)
-    life = Life(made, settings(), aside=stuck)
-    life.until(lambda: bool(life.of(events.ChunkCommitted)))
-    assert life.now > ASIDE_SECONDS

@@ -139,9 +139,9 @@ def test_a_partition_that_begins_anew_leaves_until_it_has_a_chunk() -> None:
     more(made, 0)
     settle(life)
     assert last_sources(made) == {0: 7, 2: 1}
-    more(made, 1)  # its first three chunks; the third is saved
+    more(made, 1)  # its first three chunks; the first is saved, as of a new partition
     settle(life)
-    assert last_sources(made) == {0: 7, 1: 3, 2: 1}
+    assert last_sources(made) == {0: 7, 1: 1, 2: 1}
 
 
 def wait_out(life: Life) -> None:

@@ -49,3 +49,29 @@ def test_when_it_ends_the_process(
     waits: list[float], end: float | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert ended_after(waits, monkeypatch) == end
+
+
+@pytest.mark.parametrize(
+    ("waits", "end"),
+    [
+        pytest.param([1.0] * 99, None, id="in-time"),
+        pytest.param([1.0] * 120, 101.0, id="hung"),
+        pytest.param([1.0, 500.0, *[1.0] * 99], None, id="stopped"),
+    ],
+)
+def test_a_call_that_hangs_aside_ends_the_process_though_the_loop_moves(
+    waits: list[float], end: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nights = Nights(waits)
+    ends: list[float] = []
+    watchdog = Watchdog(LIMIT, lambda: nights.now, lambda: ends.append(nights.now))
+
+    class Moving(Nights):
+        def wait(self, seconds: float) -> bool:
+            watchdog.beat()
+            return nights.wait(seconds)
+
+    monkeypatch.setattr(watchdog, "_stopped", Moving([]))
+    watchdog.watched(lambda: nights.wait(0.0))()  # one that has returned is forgotten
+    watchdog.watched(watchdog._watch)()
+    assert ends == ([] if end is None else [end + 1.0])

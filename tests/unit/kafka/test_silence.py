@@ -1,0 +1,184 @@
+"""Partitions that are silent, slow or full of gaps, as a client of ours is told of them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
+
+from stream_fs.kafka import consumer as module
+from stream_fs.kafka.consumer import KafkaInput
+from stream_fs.kafka.settings import ClientSettings
+from stream_fs.pipeline.ports import Partition
+
+HOT, STILL = Partition("in", 0), Partition("in", 1)
+
+
+class Record:
+    """As the client delivers it."""
+
+    def __init__(self, partition: Partition, offset: int) -> None:
+        self._partition, self._offset = partition, offset
+
+    def error(self) -> None:
+        return None
+
+    def topic(self) -> str:
+        return self._partition.topic
+
+    def partition(self) -> int:
+        return self._partition.number
+
+    def offset(self) -> int:
+        return self._offset
+
+    def value(self) -> bytes:
+        return b"value"
+
+
+class Client:
+    """A consumer that delivers what the test says, and remembers what it was asked for."""
+
+    def __init__(self) -> None:
+        self.coming: list[Record] = []
+        self.seeks: dict[Partition, list[int]] = defaultdict(list)
+        self.cached: dict[Partition, int] = {}
+
+    def subscribe(self, _: Sequence[str], **callbacks: Any) -> None:
+        self.assign = callbacks["on_assign"]
+
+    def incremental_assign(self, _: Sequence[TopicPartition]) -> None: ...
+
+    def pause(self, _: Sequence[TopicPartition]) -> None: ...
+
+    def resume(self, _: Sequence[TopicPartition]) -> None: ...
+
+    def list_topics(self, *_: object) -> None: ...
+
+    def seek(self, where: TopicPartition) -> None:
+        self.seeks[Partition(where.topic, where.partition)].append(where.offset)
+
+    def consume(self, _: int, __: float) -> list[Record]:
+        coming, self.coming = self.coming, []
+        return coming
+
+    def get_watermark_offsets(self, where: TopicPartition, **_: object) -> tuple[int, int]:
+        partition = Partition(where.topic, where.partition)
+        if partition not in self.cached:
+            raise KafkaException(KafkaError(KafkaError._UNKNOWN_PARTITION))
+        return 0, self.cached[partition]
+
+
+class Ends:
+    """What the broker says of the ends, in place of `Offsets`."""
+
+    def __init__(self) -> None:
+        self.real: dict[Partition, int] = {HOT: 0, STILL: 0}
+
+    def within(self, _: float) -> Ends:
+        return self
+
+    def ends(self, partitions: Sequence[Partition]) -> Mapping[Partition, int]:
+        return {partition: self.real[partition] for partition in partitions}
+
+    decided_ends = ends
+
+
+class Nobody:
+    def assigned(self, partitions: Sequence[Partition]) -> None: ...
+
+    def revoked(self, partitions: Sequence[Partition]) -> None: ...
+
+    def lost(self, partitions: Sequence[Partition]) -> None: ...
+
+
+class Stage:
+    """An input that holds two partitions, and its surroundings."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.now = 1000.0
+        self.client, self.ends = Client(), Ends()
+        patch.setattr(module, "input_consumer", lambda *_: self.client)
+        patch.setattr("stream_fs.kafka.consumer.time.monotonic", lambda: self.now)
+        settings = ClientSettings("nowhere:1", "g")
+        self.input = KafkaInput(settings, ["in"], Nobody(), self.ends)  # type: ignore[arg-type]
+        places = [TopicPartition(*HOT), TopicPartition(*STILL)]
+        self.client.assign(self.client, places)
+
+    def poll(
+        self, *coming: tuple[Partition, int], seconds: float = 0.1
+    ) -> dict[Partition, list[int]]:
+        """The offsets that are delivered."""
+        self.now += seconds
+        self.client.coming = [Record(*one) for one in coming]
+        batches = self.input.poll(0.0)
+        return {partition: list(batch.offsets()) for partition, batch in batches.items()}  # type: ignore[attr-defined]
+
+
+@pytest.fixture
+def stage(monkeypatch: pytest.MonkeyPatch) -> Stage:
+    return Stage(monkeypatch)
+
+
+def test_reminders_of_a_slow_partition_leave_time_for_an_answer(stage: Stage) -> None:
+    stage.input.resume(STILL, 5)
+    times = []
+    for _ in range(200):
+        before = len(stage.client.seeks[STILL])
+        stage.poll(seconds=1.0)
+        if len(stage.client.seeks[STILL]) > before:
+            times.append(stage.now - 1000.0)
+    pauses = [later - earlier for earlier, later in zip([0.0, *times], times, strict=False)]
+    assert pauses[:4] == [6.0, 11.0, 21.0, 41.0]
+    assert set(stage.client.seeks[STILL]) == {5}
+
+
+def running(stage: Stage) -> None:
+    for partition in (HOT, STILL):
+        stage.input.resume(partition, 0)
+    stage.poll((HOT, 0), (STILL, 0))
+
+
+def test_a_busy_neighbour_does_not_hide_one_that_stands_still(stage: Stage) -> None:
+    running(stage)
+    stage.client.cached = {HOT: 1, STILL: 1}
+    stage.ends.real[STILL] = 9
+    for number in range(1, 12):
+        stage.poll((HOT, number), seconds=1.0)
+    assert stage.client.seeks[STILL] == [0, 1]
+    assert stage.client.seeks[HOT] == [0]
+    assert stage.input.known_end(STILL) == 9
+    stage.poll((STILL, 1))
+    assert stage.input.known_end(STILL) == 1  # what the client has fetched, again
+
+
+def test_who_is_at_the_end_is_left_alone(stage: Stage) -> None:
+    running(stage)
+    stage.ends.real[STILL] = 1
+    for _ in range(20):
+        stage.poll(seconds=1.0)
+    assert stage.client.seeks[STILL] == [0]
+
+
+def test_a_gap_is_believed_when_it_is_seen_twice(stage: Stage) -> None:
+    running(stage)
+    assert stage.poll((HOT, 50), (HOT, 51)) == {}
+    assert stage.client.seeks[HOT] == [0, 1]
+    assert stage.poll((HOT, 1), (HOT, 2)) == {HOT: [1, 2]}  # they were there after all
+    assert stage.poll((HOT, 50)) == {}
+    assert stage.poll((HOT, 50)) == {HOT: [50]}
+
+
+def test_gaps_as_transactions_leave_them_cost_one_question(stage: Stage) -> None:
+    running(stage)
+    delivered = 0
+    for number in range(2, 200, 2):
+        for _ in range(2):
+            if stage.poll((HOT, number)):
+                delivered += 1
+                break
+    assert delivered == 99
+    assert stage.client.seeks[HOT] == [0, 1]

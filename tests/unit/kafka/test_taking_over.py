@@ -1,0 +1,63 @@
+"""Taking over goes on in short steps, and says now and then why it does not come to an end."""
+
+from __future__ import annotations
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+
+from stream_fs.errors import FencedError, RetriableError
+from stream_fs.kafka import outbox as module
+from stream_fs.kafka.outbox import KafkaOutbox
+from stream_fs.kafka.settings import ClientSettings
+
+
+class Unanswered:
+    """A producer whose broker does not answer."""
+
+    def poll(self, _: float) -> None: ...
+
+    def purge(self) -> None: ...
+
+    def begin_transaction(self) -> None: ...
+
+    def init_transactions(self, _: float) -> None:
+        raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "no coordinator"))
+
+
+def test_an_outbox_that_cannot_be_taken_over_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 1000.0
+    monkeypatch.setattr(module, "transactional_producer", lambda *_: Unanswered())
+    monkeypatch.setattr("stream_fs.kafka.outbox.time.monotonic", lambda: now)
+    outbox = KafkaOutbox(ClientSettings("nowhere:1", "g", patience=15.0), "g/in/0")
+    told = []
+    for _ in range(350):
+        now += 0.1
+        try:
+            assert not outbox.take_over()
+        except RetriableError as error:
+            told.append((round(now - 1000.0), str(error)))
+    assert [second for second, _ in told] == [15, 30]
+    assert "taking over g/in/0: no coordinator" in told[0][1]
+
+
+class Uncommitted(Unanswered):
+    """A producer that takes over, and never learns how its commit ended."""
+
+    def init_transactions(self, _: float) -> None: ...
+
+    def commit_transaction(self, _: float) -> None:
+        raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "no answer"))
+
+
+def test_a_commit_that_is_open_is_given_up_and_not_sent_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "transactional_producer", lambda *_: Uncommitted())
+    outbox = KafkaOutbox(ClientSettings("nowhere:1", "g"), "g/in/0")
+    assert outbox.take_over()
+    outbox.begin()
+    with pytest.raises(RetriableError):
+        outbox.commit()
+    with pytest.raises(FencedError) as caught:
+        outbox.abort()
+    assert caught.value.given_up

@@ -1,0 +1,67 @@
+"""Chunks that are computed again end where they were committed, or nothing more is published."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from stream_fs.errors import BoundaryMoved
+from stream_fs.pipeline.memory import MemoryBroker
+from stream_fs.records import Message
+from stream_fs.wire.declared import Limits
+from tests.unit.pipeline.lives import LETTERS, TOPIC, Life, broker, fill, records, settings
+from tests.unit.pipeline.lives import published as seen
+
+VALUES = list(records(150))
+FULL = max(len(value) for value in VALUES)
+WITHOUT_FULL = Limits(record_bytes=FULL - 1)
+"""Under which the records that have both views are bad."""
+
+
+def crashed(made: MemoryBroker, changes: dict[str, Any]) -> int:
+    """A process that has left chunks behind its last snapshot; the offset where they end."""
+    life = Life(made, settings(**changes), ("updated", 3))
+    assert not life.run()
+    (task,) = life.worker.tasks
+    assert task._progress is not None
+    assert task._progress.snapshots[0].chunk < task._progress.chunk
+    return task._progress.next_offset
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [({}, {"limits": WITHOUT_FULL}), ({"limits": WITHOUT_FULL}, {})],
+    ids=["fewer records are good", "more records are good"],
+)
+def test_a_replay_that_ends_elsewhere_is_refused(
+    before: dict[str, Any], after: dict[str, Any]
+) -> None:
+    made = broker()
+    fill(made, VALUES)
+    committed = crashed(made, before)
+    told = seen(made), seen(made, LETTERS)
+    with pytest.raises(BoundaryMoved) as caught:
+        Life(made, settings(**after)).run()
+    assert caught.value.committed == committed != caught.value.found
+    for named in (
+        f"offset {committed}",
+        f"offset {caught.value.found}",
+        f"`stream-fs checkpoint reset --keep-model --to-offset {committed}`",
+        "`stream-fs checkpoint reset`",
+    ):
+        assert named in str(caught.value)
+    assert (seen(made), seen(made, LETTERS)) == told
+
+
+def test_it_is_refused_before_the_chunk_is_full() -> None:
+    """Behind the committed chunks there may be too few records to fill it for a long time."""
+    made = broker()
+    fill(made, VALUES)
+    committed = crashed(made, {})
+    found: list[Message] = made.committed(TOPIC)
+    short = broker()
+    fill(short, [message.value or b"" for message in found[: committed + 2]])
+    short._topics = {**made._topics, TOPIC: short._topics[TOPIC]}
+    with pytest.raises(BoundaryMoved):
+        Life(short, settings(limits=WITHOUT_FULL)).run()

@@ -1,0 +1,139 @@
+"""A transaction that takes its time is the affair of its own partition alone."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import pytest
+
+from stream_fs.errors import AbortableError
+from stream_fs.pipeline import events
+from stream_fs.pipeline.memory import MemoryBroker, MemoryOutbox, MemoryTransport
+from stream_fs.pipeline.ports import Outgoing, Partition, Transport
+from stream_fs.service.aside import aside
+from tests.unit.pipeline.lives import (
+    TOPIC,
+    Life,
+    broker,
+    fill,
+    published,
+    records,
+    settings,
+)
+
+SLOW = Partition(TOPIC, 1)
+HANG_SECONDS = 20.0
+"""At most, so that a test of what would hang for ever fails instead."""
+TURNS = 200_000
+"""More than are needed while threads do what they are asked."""
+FAST_CHUNKS, SLOW_CHUNKS = 29, 46
+CHUNKS = FAST_CHUNKS + SLOW_CHUNKS
+VALUES = list(records(450)), list(records(700, seed=1))
+
+Call = Literal["send", "commit", "abort"]
+
+
+class Gate:
+    """Where calls of the slow partition wait."""
+
+    def __init__(self, call: Call) -> None:
+        self.call = call
+        self.open = threading.Event()
+        self.reached = threading.Event()
+        self.expired = False
+
+    def passed(self, call: Call) -> None:
+        if call == self.call:
+            self.reached.set()
+            self.expired |= not self.open.wait(HANG_SECONDS)
+
+
+class SlowOutbox(MemoryOutbox):
+    gate: Gate
+    failing: list[str]
+
+    def send(self, records: Sequence[Outgoing]) -> list[int]:
+        if self.failing and self.gate.call == "abort":
+            raise AbortableError(self.failing.pop())
+        self.gate.passed("send")
+        return super().send(records)
+
+    def commit(self) -> None:
+        self.gate.passed("commit")
+        super().commit()
+
+    def abort(self) -> None:
+        self.gate.passed("abort")
+        super().abort()
+
+
+class SlowTransport(MemoryTransport):
+    """Only the calls of one partition take their time."""
+
+    gate: Gate
+
+    def outbox(self, partition: Partition) -> MemoryOutbox:
+        if partition != SLOW:
+            return super().outbox(partition)
+        made = SlowOutbox(self.broker, f"{self.group}/{partition}")
+        made.gate, made.failing = self.gate, ["once"]
+        return made
+
+
+def life_with(made: MemoryBroker, gate: Gate) -> Life:
+    def slowed(transport: MemoryTransport) -> Transport:
+        slow = SlowTransport(transport.broker, transport.group, transport.state_topics)
+        object.__setattr__(slow, "gate", gate)
+        return slow
+
+    return Life(made, settings(merge_every=None), aside=aside, transport=slowed, grace=0.05)
+
+
+def of(life: Life, kind: type[Any], partition: Partition) -> list[Any]:
+    return [event for event in life.of(kind) if event.partition == partition]
+
+
+def filled() -> MemoryBroker:
+    made = broker(2)
+    for number, values in enumerate(VALUES):
+        fill(made, values, number)
+    return made
+
+
+@pytest.mark.parametrize("call", ["send", "commit", "abort"])
+def test_the_others_go_on(call: Call) -> None:
+    made, gate = filled(), Gate(call)
+    life = life_with(made, gate)
+    life.until(gate.reached.is_set, TURNS)
+    life.until(
+        lambda: len(of(life, events.ChunkCommitted, Partition(TOPIC, 0))) == FAST_CHUNKS, TURNS
+    )
+    assert not of(life, events.ChunkCommitted, SLOW)
+    assert not gate.expired
+    assert max(event.waiting for event in of(life, events.RecordsRead, SLOW)) < 500 + 15
+
+    gate.open.set()
+    life.until(lambda: len(of(life, events.ChunkCommitted, SLOW)) == SLOW_CHUNKS, TURNS)
+    assert sorted(published(made)) == expected()
+
+
+@pytest.mark.parametrize("call", ["send", "commit", "abort"])
+def test_an_end_in_order_does_not_wait_longer_than_its_grace(call: Call) -> None:
+    made, gate = filled(), Gate(call)
+    life = life_with(made, gate)
+    life.until(gate.reached.is_set, TURNS)
+    life.worker.stop()
+    assert not gate.expired
+    heir = Life(made, settings(merge_every=None))
+    heir.until(lambda: len(published(made)) == CHUNKS)
+    gate.open.set()  # too late: what was under way is void
+    assert sorted(published(made)) == expected()
+
+
+def expected() -> list[tuple[Any, ...]]:
+    """What an undisturbed process publishes."""
+    made = filled()
+    Life(made, settings(merge_every=None)).until(lambda: len(published(made)) == CHUNKS)
+    return sorted(published(made))

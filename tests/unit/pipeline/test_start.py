@@ -1,0 +1,90 @@
+"""A partition that begins at its end begins there for good, whoever dies before its first chunk."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from stream_fs.errors import RetriableError
+from stream_fs.pipeline import events
+from stream_fs.pipeline.administration import begin_at, exported, forget, standing
+from stream_fs.pipeline.memory import MemoryBroker
+from stream_fs.pipeline.ports import Partition
+from tests.unit.pipeline.lives import STATE, TOPIC, Life, broker, fill, published, records, settings
+from tests.unit.pipeline.merges import settle
+
+PLACE = Partition(TOPIC, 0)
+VALUES = list(records(100))
+LATEST = settings(start="latest")
+
+
+def begun() -> MemoryBroker:
+    """A process has begun behind 10 records, read 12 more, and died."""
+    made = broker()
+    fill(made, VALUES[:10])
+    life = Life(made, LATEST)
+    life.until(lambda: bool(life.of(events.Restored)))
+    fill(made, VALUES[10:22])
+    assert life.run(20)
+    life.die()
+    assert not published(made)
+    return made
+
+
+def ranges(made: MemoryBroker) -> list[tuple[int, int, int]]:
+    found: list[dict[str, Any]] = [json.loads(value) for _, value, _ in published(made)]
+    return [(r["sequence"], r["offsets"]["from"], r["offsets"]["next"]) for r in found]
+
+
+def test_it_is_kept_over_a_crash() -> None:
+    made = begun()
+    fill(made, VALUES[22:60])
+    assert Life(made, LATEST).run()
+    assert ranges(made) == [(1, 10, 30), (2, 30, 45), (3, 45, 60)]
+
+
+def test_it_is_kept_where_the_first_attempt_to_commit_it_fails() -> None:
+    made = broker()
+    fill(made, VALUES[:10])
+    made.fail_next("send", RetriableError("now and then"))
+    life = Life(made, LATEST)
+    life.until(lambda: bool(life.of(events.TransactionFailed)))
+    fill(made, VALUES[10:50])
+    assert life.run()
+    assert ranges(made) == [(1, 10, 30), (2, 30, 45)]
+
+
+def test_it_can_be_looked_at_and_moved() -> None:
+    made = begun()
+    transport = made.transport("g", {TOPIC: STATE})
+    found = standing(transport, PLACE)
+    assert found.progress is not None
+    assert (found.progress.chunk, found.next_offset) == (0, 10)
+    assert exported(transport, LATEST, PLACE).progress == found.progress
+    begin_at(transport, LATEST, PLACE, 5, keep_model=False)
+    fill(made, VALUES[22:60])
+    assert Life(made, LATEST).run()
+    assert ranges(made)[0] == (1, 5, 25)
+
+
+def test_who_is_forgotten_begins_at_the_end_of_then() -> None:
+    made = begun()
+    forget(made.transport("g", {TOPIC: STATE}), LATEST, PLACE)
+    life = Life(made, LATEST)
+    life.until(lambda: bool(life.of(events.Restored)))
+    life.die()
+    fill(made, VALUES[22:60])
+    assert Life(made, LATEST).run()
+    assert ranges(made)[0] == (1, 22, 42)
+
+
+def test_it_is_merged_from_its_first_chunk_on() -> None:
+    made = broker(2)
+    latest = settings(start="latest", checkpoint_every=100, merge_every=1.0)
+    life = Life(made, latest)
+    life.until(lambda: len(life.of(events.Restored)) == 2)
+    for number in range(2):
+        fill(made, VALUES[:40], number)
+    settle(life)
+    merged = life.of(events.MergedCommitted)[-1]
+    assert len(merged.parts) == 2
