@@ -88,7 +88,7 @@ def test_what_is_restored_keeps_no_part_alive(state: State) -> None:
     snapshot = encode(state, 0, {})
     restored = decode(snapshot.manifest, snapshot.parts, state.params)
     _, arrays = flatten(restored.state)
-    assert all(array.flags.owndata and array.flags.writeable for array in arrays.values())
+    assert all(array.flags.owndata for array in arrays.values())
 
 
 @pytest.mark.parametrize("part_bytes", [3_000, 3_001, 3_007, 8_192])
@@ -134,8 +134,9 @@ def test_more_views_than_a_manifest_can_hold_are_refused() -> None:
 
 
 def test_encoding_and_decoding_copy_a_large_state_once() -> None:
-    before = initial_state(params([View("v", 34_000, "unit")], 4))
-    before.views["v"].Q[:] = np.random.default_rng(0).random((34_000, 4))
+    blank = initial_state(params([View("v", 34_000, "unit")], 4))
+    filled = replace(blank.views["v"], Q=np.random.default_rng(0).random((34_000, 4)))
+    before = replace(blank, views={"v": filled})
     size = sum(map(len, encode(before, 0, {}).parts))
     assert size > 20_000_000
 

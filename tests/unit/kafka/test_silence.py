@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from stream_fs.kafka import consumer as module
 from stream_fs.kafka.consumer import KafkaInput
+from stream_fs.kafka.delivery import Delivery
+from stream_fs.kafka.offsets import Offsets
 from stream_fs.kafka.settings import ClientSettings
 from stream_fs.pipeline.ports import Partition
 
@@ -104,7 +106,7 @@ class Stage:
         patch.setattr(module, "input_consumer", lambda *_: self.client)
         patch.setattr("stream_fs.kafka.consumer.time.monotonic", lambda: self.now)
         settings = ClientSettings("nowhere:1", "g")
-        self.input = KafkaInput(settings, ["in"], Nobody(), self.ends)  # type: ignore[arg-type]
+        self.input = KafkaInput(settings, ["in"], Nobody(), cast(Offsets, self.ends))
         places = [TopicPartition(*HOT), TopicPartition(*STILL)]
         self.client.assign(self.client, places)
 
@@ -114,8 +116,8 @@ class Stage:
         """The offsets that are delivered."""
         self.now += seconds
         self.client.coming = [Record(*one) for one in coming]
-        batches = self.input.poll(0.0)
-        return {partition: list(batch.offsets()) for partition, batch in batches.items()}  # type: ignore[attr-defined]
+        batches = cast(Mapping[Partition, Delivery], self.input.poll(0.0))
+        return {partition: list(batch.offsets()) for partition, batch in batches.items()}
 
 
 @pytest.fixture
