@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Mapping
 from typing import Final, cast
 
 from confluent_kafka import KafkaError, TopicPartition
 from confluent_kafka import Message as Received
 
-from stream_fs.errors import FatalError
+from stream_fs.errors import FatalError, RetriableError
 from stream_fs.kafka.clients import LOGGER, ranking_consumer
 from stream_fs.kafka.delivery import delivered
 from stream_fs.kafka.errors import Trouble, classified, translated
@@ -18,6 +19,8 @@ from stream_fs.records import Message
 _BATCH: Final = 500
 _GATHER_SECONDS: Final = 0.005
 """How long a call waits for more once a message is there."""
+_PAUSE_SECONDS: Final = 0.1
+"""Between two questions to a broker that cannot answer yet."""
 _WINDOWS: Final = (512, 4096, 32_768)
 """Offsets that are looked at for the newest messages, from the end backwards."""
 
@@ -100,9 +103,15 @@ class Subscriber:
         return max(self._wanted[place], self._ends.get(place, 0))
 
     def _bounds(self, place: Place) -> tuple[int, int]:
-        where = TopicPartition(*place)
-        with translated(f"asking for the offsets of {place[0]}/{place[1]}", self.trouble):
-            return self._consumer.get_watermark_offsets(where, self._patience)
+        where, until = TopicPartition(*place), time.monotonic() + self._patience
+        while True:
+            try:
+                with translated(f"asking for the offsets of {place[0]}/{place[1]}", self.trouble):
+                    return self._consumer.get_watermark_offsets(where, self._patience)
+            except RetriableError:  # a topic that was just made may have no leader yet
+                if time.monotonic() > until:
+                    raise
+            time.sleep(_PAUSE_SECONDS)
 
     def _place(self, places: Offsets) -> None:
         self._wanted, self._ends = dict(places), {}

@@ -6,12 +6,13 @@ import time
 import uuid
 from collections.abc import Mapping, Sequence
 
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewPartitions, NewTopic
 
 PATIENCE_SECONDS = 60.0
 """When to give up; far more than anything takes, also on a busy machine."""
+_NO_LEADER = (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE)
 
 
 def flush(producer: Producer, seconds: float = PATIENCE_SECONDS) -> None:
@@ -23,6 +24,21 @@ def flush(producer: Producer, seconds: float = PATIENCE_SECONDS) -> None:
     while left := producer.flush(max(0.0, deadline - time.monotonic())):
         if time.monotonic() > deadline:
             raise TimeoutError(f"{left} records were not written")
+
+
+def end_of(consumer: Consumer, topic: str, partition: int = 0) -> int:
+    """The end of a partition, as this consumer sees it.
+
+    Asks again while a busy broker has told of a topic, and does not lead it yet.
+    """
+    place, deadline = TopicPartition(topic, partition), time.monotonic() + PATIENCE_SECONDS
+    while True:
+        try:
+            return consumer.get_watermark_offsets(place, PATIENCE_SECONDS)[1]
+        except KafkaException as exception:
+            if exception.args[0].code() not in _NO_LEADER or time.monotonic() > deadline:
+                raise
+        time.sleep(0.05)
 
 
 class Topics:

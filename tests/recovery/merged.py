@@ -23,7 +23,7 @@ from stream_fs.records import Message
 from stream_fs.selector import initial_state
 from stream_fs.service.configuration import load
 from stream_fs.wire.decoder import RecordDecoder
-from tests.integration.topics import PATIENCE_SECONDS
+from tests.integration.topics import PATIENCE_SECONDS, end_of
 from tests.recovery.comparison import Comparison, compare, ranking_name
 from tests.recovery.subscriber import Received
 
@@ -95,7 +95,7 @@ def _models(
 def _messages(consumer: Consumer, place: Partition) -> list[Message]:
     """All that a partition of the input holds."""
     at = TopicPartition(place.topic, place.number, 0)
-    _, end = consumer.get_watermark_offsets(at, PATIENCE_SECONDS)
+    end = end_of(consumer, place.topic, place.number)
     found: list[Message] = []
     if end:
         consumer.assign([at])

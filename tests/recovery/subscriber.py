@@ -15,6 +15,8 @@ from typing import Any, Literal, NamedTuple, cast
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from jsonschema import Draft202012Validator
 
+from tests.integration.topics import end_of
+
 SCHEMA = Path(__file__).parents[2] / "schemas" / "ranking.v1.json"
 PATIENCE_SECONDS = 90.0
 """When to give up; longer than a broker keeps the transaction of a killed producer open."""
@@ -84,7 +86,7 @@ class Subscriber:
 
     def _up_to(self, consumer: Consumer) -> list[Received]:
         """All before the end that this consumer sees."""
-        _, end = consumer.get_watermark_offsets(self._place, PATIENCE_SECONDS)
+        end = end_of(consumer, self._place.topic, self._place.partition)
         deadline = time.monotonic() + PATIENCE_SECONDS
         while self._next < end:
             if time.monotonic() > deadline:

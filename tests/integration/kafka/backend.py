@@ -11,7 +11,7 @@ from stream_fs.kafka import ClientSettings, KafkaTransport, Rebalance
 from stream_fs.kafka.settings import Property
 from stream_fs.pipeline.ports import Partition
 from tests.contracts.backend import Published
-from tests.integration.topics import PATIENCE_SECONDS, Topics, flush
+from tests.integration.topics import PATIENCE_SECONDS, Topics, end_of, flush
 
 _BRISK = {"heartbeat.interval.ms": 500, "session.timeout.ms": 6000}
 """So that the members of a group learn of each other sooner."""
@@ -111,7 +111,7 @@ class KafkaBackend:
         found: dict[int, Published] = {}
         try:
             place = TopicPartition(topic, partition, 0)
-            _, end = consumer.get_watermark_offsets(place, PATIENCE_SECONDS)
+            end = end_of(consumer, topic, partition)
             consumer.assign([place])
             while True:
                 message = consumer.poll(PATIENCE_SECONDS)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, Producer
 from confluent_kafka import Message as Produced
 
 from stream_fs.kafka import Topics as KafkaTopics
@@ -22,7 +22,7 @@ from stream_fs.wire.encoding import encode_record
 from tests.contracts.backend import Published
 from tests.integration.kafka.backend import KafkaBackend
 from tests.integration.processes import wait_until
-from tests.integration.topics import PATIENCE_SECONDS, Topics, flush
+from tests.integration.topics import PATIENCE_SECONDS, Topics, end_of, flush
 
 Changes = Mapping[str, Any]
 """Over a configuration, by `section.key` or by `section`."""
@@ -238,7 +238,7 @@ class Stream:
 
     def end(self, topic: str, partition: int = 0) -> int:
         """The end of a partition of any topic, open transactions and markers included."""
-        return self._end(self._uncommitted, topic, partition)
+        return end_of(self._uncommitted, topic, partition)
 
     def committed(self, topic: str, partition: int = 0) -> Mapping[int, Published]:
         """The committed records of a partition of any topic, by offset.
@@ -248,26 +248,10 @@ class Stream:
         """
         end = self.end(topic, partition)
         wait_until(
-            lambda: self._end(self._decided, topic, partition) >= end,
+            lambda: end_of(self._decided, topic, partition) >= end,
             f"a transaction in {topic} is open",
         )
         return KafkaBackend(self.topics).committed(topic, partition)
-
-    @staticmethod
-    def _end(reader: Consumer, topic: str, partition: int) -> int:
-        """Asks again while a busy broker has told of a topic, and does not lead it yet."""
-        place, ends = TopicPartition(topic, partition), list[int]()
-
-        def answered() -> bool:
-            try:
-                ends.append(reader.get_watermark_offsets(place, PATIENCE_SECONDS)[1])
-            except KafkaException as exception:
-                if exception.args[0].code() != KafkaError.NOT_LEADER_FOR_PARTITION:
-                    raise
-            return bool(ends)
-
-        wait_until(answered, f"{topic}/{partition} has no leader")
-        return ends[0]
 
 
 def ranked(published: Published) -> Partition | None:
