@@ -158,6 +158,11 @@ class Task:
         except StopIteration:
             self._work = None
             return True
+        except BaseException:
+            # Perhaps between a commit and our taking note of it: a snapshot of what we know, see
+            # `finish`, would take the partition back behind what is published.
+            self._work = self._model = self._progress = None
+            raise
         return False
 
     def finish(self, deadline: float) -> None:

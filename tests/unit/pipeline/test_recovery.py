@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from contextlib import suppress
 
 import pytest
 
@@ -12,6 +13,7 @@ from stream_fs.pipeline import events
 from stream_fs.pipeline.memory import Call
 from tests.unit.pipeline.lives import (
     LETTERS,
+    Crash,
     Life,
     broker,
     fill,
@@ -42,6 +44,25 @@ def test_a_crash_at_any_step_changes_no_published_byte(step: str, survived: int)
     fill(made, VALUES)
     first = Life(made, settings(), (step, survived))
     assert first.run() is (step == "snapshot sent" and survived > 3)
+    assert Life(made, settings()).run()
+    with undisturbed(VALUES) as expected:
+        assert published(made) == published(expected)
+        assert published(made, LETTERS) == published(expected, LETTERS)
+
+
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("survived", [0, 1, 2, 4, 6])
+def test_an_error_at_any_step_after_which_it_ends_in_order_changes_no_published_byte(
+    step: str, survived: int
+) -> None:
+    """Want of memory, say: a commit may be done and not noted, and the end must not undo it."""
+    made = broker()
+    fill(made, VALUES)
+    first = Life(made, settings(), (step, survived))
+    with suppress(Crash):
+        for _ in range(300):
+            first.worker.turn()
+    first.worker.stop()
     assert Life(made, settings()).run()
     with undisturbed(VALUES) as expected:
         assert published(made) == published(expected)
