@@ -19,7 +19,7 @@ from stream_fs.pipeline.ports import Partition
 from stream_fs.pipeline.task import Surroundings
 from stream_fs.pipeline.worker import Worker
 from stream_fs.service import health
-from stream_fs.service.aside import aside
+from stream_fs.service.aside import Aside
 from stream_fs.service.configuration import Configuration
 from stream_fs.service.exit_codes import ExitCode
 from stream_fs.service.heap import keep_freed_memory, spare_what_stays
@@ -79,7 +79,7 @@ def run(
         # One thread for the sums: more processes, not more threads, and the same bytes everywhere.
         stack.enter_context(threadpool_limits(1))
         stopping.begin()
-        states = configuration.state_topics()
+        states, aside = configuration.state_topics(), Aside()
         worker = Worker(
             configuration.stream.topics,
             configuration.stream_settings(),

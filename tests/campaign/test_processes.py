@@ -37,7 +37,9 @@ FAULTS = [
     ),
     Fault("two with one name", 1, zombies.twins, zombies.NAMED),
     Fault(
-        "an allocation fails", 1, partial(run_out_of_memory, what="MEMORY", steps=("records sent",))
+        "an allocation fails",
+        2,
+        partial(run_out_of_memory, what="MEMORY", steps=("records sent", "committed")),
     ),
     Fault("no memory is left", 1, partial(run_out_of_memory, what="HOG", steps=("updated",))),
     Fault("the clock jumps", 4, partial(jump, chunks=14)),

@@ -14,7 +14,7 @@ from stream_fs.pipeline import events
 from stream_fs.pipeline.ports import Outgoing, Partition, Transport
 from stream_fs.pipeline.task import Surroundings
 from stream_fs.pipeline.worker import Worker
-from stream_fs.service.aside import aside
+from stream_fs.service.aside import Aside
 from tests.benchmarks.service.stage import PATIENCE, Stream
 from tests.integration.topics import flush
 
@@ -32,7 +32,7 @@ def work_off(stream: Stream, transport: Transport) -> float:
         stream.configuration.stream_settings(),
         transport,
         # Transactions go on beside the next update, as in the service.
-        Surroundings(time.monotonic, observe, aside=aside),
+        Surroundings(time.monotonic, observe, aside=Aside()),
         jitter=lambda: 1.0,
         grace=0.0,
     )

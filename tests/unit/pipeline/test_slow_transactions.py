@@ -12,7 +12,7 @@ from stream_fs.errors import AbortableError
 from stream_fs.pipeline import events
 from stream_fs.pipeline.memory import MemoryBroker, MemoryOutbox, MemoryTransport
 from stream_fs.pipeline.ports import Outgoing, Partition, Transport
-from stream_fs.service.aside import aside
+from stream_fs.service.aside import Aside
 from tests.unit.pipeline.lives import (
     TOPIC,
     Life,
@@ -88,7 +88,7 @@ def life_with(made: MemoryBroker, gate: Gate) -> Life:
         object.__setattr__(slow, "gate", gate)
         return slow
 
-    return Life(made, settings(merge_every=None), aside=aside, transport=slowed, grace=0.05)
+    return Life(made, settings(merge_every=None), aside=Aside(), transport=slowed, grace=0.05)
 
 
 def of(life: Life, kind: type[Any], partition: Partition) -> list[Any]:
