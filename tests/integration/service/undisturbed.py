@@ -51,7 +51,9 @@ def undisturbed(stream: Stream, changes: Changes | None = None) -> tuple[Output,
         grace=1.0,
     )
     quiet, seen = 0, -1
-    while quiet < 10:
+    # A flood of bad records takes many turns that publish nothing.
+    enough = 10 + sum(map(len, stream.fed.values())) // 50
+    while quiet < enough:
         worker.turn()
         now_seen = len(broker.committed(settings.rankings_topic))
         quiet, seen = (quiet + 1 if now_seen == seen else 0), now_seen
