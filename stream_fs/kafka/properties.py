@@ -19,7 +19,7 @@ _WORDS: Final = re.compile(
 )
 _ADDRESS: Final = re.compile(
     r"((?i:plaintext|ssl|sasl_plaintext|sasl_ssl)://)?"
-    r"((\[[0-9A-Fa-f:.%]+\]|[^\s:/\[\]@]+)(:(?P<port>\d+))?|[0-9A-Fa-f.]*:[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*)"
+    r"((\[[0-9A-Fa-f:.%]+\]|[^\s:/\[\]@]+)(:(?P<port>\d{1,5}))?|[0-9A-Fa-f.]*:[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*)"
     r"(/.*)?"
 )
 _MOST_PORTS: Final = 65_535

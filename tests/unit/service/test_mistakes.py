@@ -283,7 +283,16 @@ def test_a_ranking_too_large_is_told_beside_other_mistakes(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    "bootstrap", ["http://broker:9092", "broker:port", "broker:0", "a:1,b:70000", "a b:1", " , "]
+    "bootstrap",
+    [
+        "http://broker:9092",
+        "broker:port",
+        "broker:0",
+        "a:1,b:70000",
+        "broker:" + 5000 * "9",
+        "a b:1",
+        " , ",
+    ],
 )
 def test_what_can_be_no_broker_is_refused(tmp_path: Path, bootstrap: str) -> None:
     (found,) = problems(tmp_path, LEAST.replace("localhost:9092", bootstrap))
