@@ -289,7 +289,7 @@ def test_a_ranking_too_large_is_told_beside_other_mistakes(tmp_path: Path) -> No
         "broker:port",
         "broker:0",
         "a:1,b:70000",
-        "broker:" + 5000 * "9",
+        pytest.param("broker:" + 5000 * "9", id="a port of 5000 digits"),
         "a b:1",
         " , ",
     ],
