@@ -54,7 +54,9 @@ FAMILIES: Final[Mapping[str, Family]] = {
     "lists in lists": _filled(b"\x91"),
     "long lists in lists": _filled(b"\xdd\x00\x10\x00\x00"),
     "empty maps in a list": lambda size: b"\xdd" + size.to_bytes(4, "big") + b"\x80" * size,
-    "views of a record": _filled(b"\xa1a\xc0", b"\x82\xa1v\x01\xa5views\xdf\x00\x00\x40\x00"),
+    "views of a record": lambda size: (
+        b"\x82\xa1v\x01\xa5views\xdf" + (size // 3).to_bytes(4, "big") + b"\xa1a\xc0" * (size // 3)
+    ),
     "brackets": _filled(b"["),
     "digits": _filled(b"1"),
     "digits of a value": _filled(b"1", b'{"v":', b"}"),
