@@ -6,6 +6,7 @@ it the same test is skipped with that reason.
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Generator
 
@@ -20,6 +21,11 @@ settings.register_profile(
     "ci", settings.get_profile("dev"), derandomize=True, max_examples=50, print_blob=True
 )
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
+
+
+def pytest_runtest_setup() -> None:
+    # A command that was run in this process has set it; whoever looks at the log wants all of it.
+    logging.getLogger("stream_fs").setLevel(logging.NOTSET)
 
 
 def fail_if_skipped(report: pytest.TestReport | pytest.CollectReport) -> None:

@@ -183,7 +183,7 @@ def test_the_client_never_looks_for_an_end_itself(
     backend = KafkaBackend(topics, rebalance)
     partition = Partition(backend.topic(), 0)
     backend.produce(partition, b"value")
-    caplog.set_level(logging.DEBUG)
+    caplog.set_level(logging.DEBUG, "stream_fs")
     settings = backend.settings(properties={"debug": "topic"})
     member = Member()
     source = KafkaInput(settings, [partition.topic], member)
