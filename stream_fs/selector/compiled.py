@@ -1,9 +1,8 @@
 """The turns of a chunk's iterations with their small loops in C (turn.c).
 
 Apart from the two products with the rows, a turn works on matrices of N×K and K×K numbers, so small
-that numpy spends most of the time between its loops. Measured on a busy machine, by turns (N = 500,
-two views of d = 300, K = 10, single precision, half of the rows missing): an update takes 5.3 times
-as long as its products with the rows on numpy alone, and 3.3 times as long with these loops.
+that numpy spends most of the time between its loops. `make bench-selector` measures an update on
+either core (`STREAM_FS_CORE`) against its products with the rows.
 """
 
 from __future__ import annotations

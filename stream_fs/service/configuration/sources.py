@@ -74,14 +74,14 @@ def mistaken_variables(environ: Mapping[str, str]) -> Iterator[Problem]:
         for section, field in Configuration.model_fields.items()
         for key in getattr(field.annotation, "model_fields", ())
     ]
+    # By what follows the prefix, which all of them share.
+    known = {one.removeprefix(PREFIX): one for one in (*keys, *sorted(OTHER_VARIABLES))}
     for name in sorted(environ):
         if not name.startswith(PREFIX) or "__" in name or name in OTHER_VARIABLES:
             continue
         if "KUBERNETES_SERVICE_HOST" in environ and _OF_KUBERNETES.search(name):
             continue
         near = [key for key in keys if key.replace("__", "_") == name]
-        # By what follows the prefix, which all of them share.
-        known = {one.removeprefix(PREFIX): one for one in (*keys, *sorted(OTHER_VARIABLES))}
         close = difflib.get_close_matches(name.removeprefix(PREFIX), known, n=1)
         near += [known[one] for one in close]
         hint = f"did you mean {near[0]}?" if near else f"keys are {PREFIX}SECTION__KEY"
