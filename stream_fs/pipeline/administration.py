@@ -20,6 +20,7 @@ from stream_fs.pipeline.outcome import (
     model_of,
     progress_record,
     snapshot_records,
+    unranked,
 )
 from stream_fs.pipeline.ports import Outbox, Outgoing, Partition, Transport
 from stream_fs.pipeline.restore import last_progress, newest_usable
@@ -187,20 +188,8 @@ def _install(
     records, _ = snapshot_records(settings, now.partition, model, number)
     with _transaction(transport, now.partition) as outbox:
         place = SnapshotPlace(number, model.state.chunk, outbox.send(records)[0])
-        progress = replace(published or _of(model), snapshots=(place,))
+        progress = replace(published or unranked(model), snapshots=(place,))
         outbox.send([progress_record(settings, now.partition, progress)])
-
-
-def _of(model: Model) -> Progress:
-    """The progress of a model that has no ranking of its own."""
-    return Progress(
-        chunk=model.state.chunk,
-        from_offset=model.next,
-        next_offset=model.next,
-        snapshots=(),
-        digest=None,
-        fingerprint=model.state.params.fingerprint,
-    )
 
 
 @contextmanager

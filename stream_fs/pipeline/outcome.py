@@ -148,6 +148,18 @@ def model_of(restored: Restored) -> Model:
     return Model(restored.state, restored.next_offset, chosen or None, cut, as_of, letters)
 
 
+def unranked(model: Model) -> Progress:
+    """The progress of a model that has no ranking of its own; where its snapshot lies is open."""
+    return Progress(
+        chunk=model.state.chunk,
+        from_offset=model.next,
+        next_offset=model.next,
+        snapshots=(),
+        digest=None,
+        fingerprint=model.state.params.fingerprint,
+    )
+
+
 def progress_record(settings: StreamSettings, partition: Partition, progress: Progress) -> Outgoing:
     """The record that decides where a later owner continues."""
     return Outgoing(

@@ -30,6 +30,7 @@ from stream_fs.pipeline.outcome import (
     model_of,
     progress_record,
     snapshot_records,
+    unranked,
 )
 from stream_fs.pipeline.ports import Input, Outbox, Partition, Transport
 from stream_fs.pipeline.restore import last_progress, newest_usable
@@ -256,14 +257,7 @@ class Task:
         It is what `checkpoint reset --to-offset` leaves: an empty model, and no chunk yet.
         """
         places, _ = self._send_snapshot(model, ())
-        progress = Progress(
-            chunk=model.state.chunk,
-            from_offset=model.next,
-            next_offset=model.next,
-            snapshots=places,
-            digest=None,
-            fingerprint=self._settings.params.fingerprint,
-        )
+        progress = replace(unranked(model), snapshots=places)
         self._outbox.send([progress_record(self._settings, self.partition, progress)])
         return progress
 
