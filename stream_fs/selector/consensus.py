@@ -7,6 +7,7 @@ soft assignment: rows are non-negative and sum to 1.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -62,8 +63,8 @@ class Evidence:
 class Clusters:
     """A view's clusters as the rows of a chunk see them: `C` (K), `n`, and products alone.
 
-    B (d×(K+1)) has the clusters' sums ΣPy and, in its last column, the view's sum Σy. `seen` is YB
-    (n×(K+1)), `among` is BᵀB.
+    B (d×(K+1)) has the clusters' sums ΣPy and, in its last column, the view's sum Σy. `seen` is
+    BᵀYᵀ ((K+1)×n), `among` is BᵀB.
     """
 
     C: Floats
@@ -101,12 +102,15 @@ def _kmeans(points: Floats, clusters: int, source: np.random.Generator) -> Any:
     """Labels of the best of several k-means runs, by the sum of squared distances."""
     best: Any = None
     least = np.inf
-    for _ in range(STARTS):
-        centres = _spread_points(points, clusters, source)
-        centres, labels = kmeans2(points, centres, iter=30, minit="matrix", missing="warn")
-        inertia = float(((points - centres[labels]) ** 2).sum())
-        if inertia < least:
-            best, least = labels, inertia
+    with warnings.catch_warnings():
+        # It keeps its centre then, and the sum of squares tells how good that is.
+        warnings.filterwarnings("ignore", "One of the clusters is empty", UserWarning)
+        for _ in range(STARTS):
+            centres = _spread_points(points, clusters, source)
+            centres, labels = kmeans2(points, centres, iter=30, minit="matrix", missing="warn")
+            inertia = float(((points - centres[labels]) ** 2).sum())
+            if inertia < least:
+                best, least = labels, inertia
     return best
 
 
@@ -131,20 +135,20 @@ def clusters_before(view: Evidence, stored: Profile) -> Clusters:
     B = np.empty((len(stored.C) + 1, len(origin)))
     np.subtract(stored.Z.T, stored.C[:, None] * origin, out=B[:-1])
     np.subtract(stored.sum, stored.n * origin, out=B[-1])
-    seen = times(view.rows, B.T) - B @ origin
-    return Clusters(stored.C, stored.n, seen, B @ B.T)
+    seen = times(view.rows, B.T).T - (B @ origin)[:, None]
+    return Clusters(stored.C, stored.n, np.ascontiguousarray(seen), B @ B.T)
 
 
 def clusters_with(before: Clusters, view: Evidence, P: Floats) -> Clusters:
     """The clusters with this chunk's rows, weighted by P; no product with the rows is needed.
 
-    B becomes B + YᵀP̃ with P̃ = [P, 1], so that YB gains YYᵀP̃.
+    B becomes B + YᵀP̃ with P̃ = [P, 1], so that BᵀYᵀ gains P̃ᵀYYᵀ.
     """
-    share = np.ones((len(view.at), P.shape[1] + 1))
-    share[:, :-1] = P[view.at]
-    seen = before.seen + view.gram @ share.astype(view.gram.dtype)
-    among = before.among + share.T @ seen + before.seen.T @ share
-    return Clusters(before.C + share[:, :-1].sum(axis=0), before.n + len(view.at), seen, among)
+    share = np.ones((P.shape[1] + 1, len(view.at)))
+    share[:-1] = P.T[:, view.at]
+    seen = before.seen + share.astype(view.gram.dtype) @ view.gram
+    among = before.among + share @ seen.T + before.seen @ share.T
+    return Clusters(before.C + share[:-1].sum(axis=1), before.n + len(view.at), seen, among)
 
 
 def assign(
@@ -156,39 +160,38 @@ def assign(
     divided by its RMS over the chunk, averaged over the row's views. A view without clusters says
     nothing.
     """
-    total = np.zeros((size, count))
+    total = np.zeros((count, size))  # a row's numbers lie apart: sums over clusters are quicker
     views = np.zeros(size)
     for view, known in zip(evidence, clusters, strict=True):
         if known.n > 0 and len(view.at):
-            total[view.at] += _affinity(view, known)
+            total[:, view.at] += _affinity(view, known)
             views[view.at] += 1
-    total /= np.maximum(views, 1.0)[:, None]
-    total *= SHARPNESS
-    total -= total.max(axis=1, keepdims=True)
+    total *= SHARPNESS / np.maximum(views, 1.0)
+    total -= total.max(axis=0)
     np.exp(total, out=total)
-    total /= total.sum(axis=1, keepdims=True)
-    return total
+    total /= total.sum(axis=0)
+    return np.ascontiguousarray(total.T)
 
 
 def _affinity(view: Evidence, known: Clusters) -> Floats:
-    """Standardised cosines of one view's present rows with the cluster means; (n×K)."""
+    """Standardised cosines of the cluster means with one view's present rows; (K×n)."""
     filled = 1e-12 * known.n < known.C
     scale = np.append(np.where(filled, 1 / np.where(filled, known.C, 1.0), 0.0), 1 / known.n)
     # Products with the cluster means z and, last, with the view's mean μ.
-    seen, among = known.seen * scale, known.among * scale * scale[:, None]
-    y_z, y_mu = seen[:, :-1], seen[:, -1]
+    seen, among = known.seen * scale[:, None], known.among * scale * scale[:, None]
+    z_y, mu_y = seen[:-1], seen[-1]
     z_z, z_mu, mu_mu = np.diagonal(among)[:-1], among[:-1, -1], among[-1, -1]
     y_y = np.diagonal(view.gram).astype(np.float64)
     least = CANCELLED[view.gram.dtype]
-    rows = _inverse_lengths(y_y, y_mu, mu_mu, least)
+    rows = _inverse_lengths(y_y, mu_y, mu_mu, least)
     means = _inverse_lengths(z_z, z_mu, mu_mu, least) * filled
-    # ⟨y − μ, z − μ⟩
-    cosines = y_z - y_mu[:, None]
-    cosines += mu_mu - z_mu
-    cosines *= means
-    cosines *= rows[:, None]
-    cosines -= cosines.mean(axis=1, keepdims=True)
-    rms = np.sqrt(np.mean(cosines**2))
+    # ⟨z − μ, y − μ⟩
+    cosines = z_y - mu_y
+    cosines += (mu_mu - z_mu)[:, None]
+    cosines *= means[:, None]
+    cosines *= rows
+    cosines -= cosines.mean(axis=0)
+    rms = np.sqrt(np.vdot(cosines, cosines) / cosines.size)
     return np.asarray(cosines / rms if rms > 0 else np.zeros_like(cosines), np.float64)
 
 

@@ -9,7 +9,26 @@
 #include <stdint.h>
 #include <tgmath.h>
 
+/* Compiled twice, where the loader can choose: for processors with vectors of 256 bits, and for all.
+ */
+#if defined(__x86_64__) && defined(__GLIBC__)
+#define EXPORTED __attribute__((target_clones("avx2", "default")))
+#else
+#define EXPORTED
+#endif
+#define INLINE static inline __attribute__((always_inline))
+
 enum { WIDTH = 8 }; /* columns that are summed at a time */
+
+/* A step for all columns: for `width` of them, a constant, from `first` on. */
+#define BY_COLUMNS(K, step) \
+    do { \
+        int64_t first = 0; \
+        for (; first + WIDTH <= (K); first += WIDTH) { enum { width = WIDTH }; step; } \
+        for (; first + 4 <= (K); first += 4) { enum { width = 4 }; step; } \
+        for (; first + 2 <= (K); first += 2) { enum { width = 2 }; step; } \
+        for (; first < (K); first++) { enum { width = 1 }; step; } \
+    } while (0)
 
 /* Digest of what the library was made of: one that is older than its source is not used. */
 const char source[] = SOURCE;
@@ -41,7 +60,7 @@ struct view {
 };
 
 /* U_p + T_p and g, from the last row up. */
-static void spread_one(struct view *of)
+INLINE void spread_one(struct view *of)
 {
     const int64_t K = of->K;
     REAL *restrict g = of->g;
@@ -59,7 +78,7 @@ static void spread_one(struct view *of)
 }
 
 /* Q gains Q₀ + S₀gᵀ, of R the same (Eq. 11). */
-static void carry_one(struct view *of)
+INLINE void carry_one(struct view *of)
 {
     const int64_t d = of->d, K = of->K;
     for (int64_t k = 0; k < K; k++) {
@@ -72,7 +91,7 @@ static void carry_one(struct view *of)
 }
 
 /* V ← V ∘ sqrt(Q / (VR + pHV)), p = η/2a (Eq. 12) */
-static void v_step_one(struct view *of, double p, double epsilon, double floor)
+INLINE void v_step_one(struct view *of, double p, double epsilon, double floor)
 {
     const int64_t d = of->d, K = of->K;
     const REAL weight = p, apart = epsilon, least = floor;
@@ -103,7 +122,7 @@ static void v_step_one(struct view *of, double p, double epsilon, double floor)
 }
 
 /* W̃XV with its missing rows, aW̃XV + βW̃U*, and aVᵀV. */
-static void drive_one(struct view *of, double weight)
+INLINE void drive_one(struct view *of, double weight)
 {
     const int64_t K = of->K;
     const REAL a = weight, *term = of->terms;
@@ -127,7 +146,7 @@ static void drive_one(struct view *of, double weight)
 }
 
 /* θSU + 2ξU, `width` columns of it from `first` on: sums that stay in registers. */
-static inline void pull(const struct view *of, int64_t first, const int width)
+INLINE void pull(const struct view *of, int64_t first, const int width)
 {
     const int64_t K = of->K;
     for (int64_t i = 0; i < of->N; i++) {
@@ -141,16 +160,12 @@ static inline void pull(const struct view *of, int64_t first, const int width)
 }
 
 /* W̃U, θSU + 2ξU, and what the objective needs of them. */
-static void hold_one(struct view *of)
+INLINE void hold_one(struct view *of)
 {
     const int64_t K = of->K;
     double *restrict fitted = of->sums, *restrict tension = of->sums + K;
     for (int64_t k = 0; k < K; k++) fitted[k] = tension[k] = 0;
-    int64_t first = 0;
-    for (; first + WIDTH <= K; first += WIDTH) pull(of, first, WIDTH);
-    for (; first + 4 <= K; first += 4) pull(of, first, 4);
-    for (; first + 2 <= K; first += 2) pull(of, first, 2);
-    for (; first < K; first++) pull(of, first, 1);
+    BY_COLUMNS(K, pull(of, first, width));
     for (int64_t i = 0; i < of->N; i++) {
         REAL *restrict u = of->both + 2 * K * i;
         const REAL *restrict pulled = of->pulled + K * i;
@@ -169,7 +184,7 @@ static void hold_one(struct view *of)
 }
 
 /* U ← U ∘ sqrt(G / P) (Eq. 15), of which P has aW̃UVᵀV + 2ξUUᵀU. */
-static void u_step_one(struct view *of, double floor)
+INLINE void u_step_one(struct view *of, double floor)
 {
     const int64_t K = of->K;
     const REAL least = floor;
@@ -183,7 +198,7 @@ static void u_step_one(struct view *of, double floor)
 }
 
 /* ⟨VᵀV, UᵀW̃U⟩ and, with the −2ξ‖U‖² that is in the tension, ξ‖UᵀU − I‖²; 2ξUᵀU for the next step. */
-static void square_one(struct view *of)
+INLINE void square_one(struct view *of)
 {
     const int64_t K = of->K;
     double fourth = 0, inner = 0;
@@ -201,48 +216,56 @@ static void square_one(struct view *of)
 
 #define EACH_VIEW for (struct view *of = views; of < views + count; of++)
 
-void spread(struct view *views, int64_t count) { EACH_VIEW spread_one(of); }
+EXPORTED void spread(struct view *views, int64_t count) { EACH_VIEW spread_one(of); }
 
-void carry(struct view *views, int64_t count) { EACH_VIEW carry_one(of); }
+EXPORTED void carry(struct view *views, int64_t count) { EACH_VIEW carry_one(of); }
 
-void v_step(struct view *views, int64_t count, const double *a, double epsilon, double floor,
+EXPORTED void v_step(struct view *views, int64_t count, const double *a, double epsilon, double floor,
             double ceiling)
 {
     EACH_VIEW v_step_one(of, fmin(of->eta / (2 * a[of - views]), ceiling), epsilon, floor);
 }
 
-void drive(struct view *views, int64_t count, const double *a)
+EXPORTED void drive(struct view *views, int64_t count, const double *a)
 {
     EACH_VIEW drive_one(of, a[of - views]);
 }
 
-void hold(struct view *views, int64_t count) { EACH_VIEW hold_one(of); }
+EXPORTED void hold(struct view *views, int64_t count) { EACH_VIEW hold_one(of); }
 
-void u_step(struct view *views, int64_t count, double floor)
+EXPORTED void u_step(struct view *views, int64_t count, double floor)
 {
     EACH_VIEW u_step_one(of, floor);
     hold(views, count);
 }
 
-void square(struct view *views, int64_t count) { EACH_VIEW square_one(of); }
+EXPORTED void square(struct view *views, int64_t count) { EACH_VIEW square_one(of); }
 
-/* U* = Σ βW̃U / Σ βW̃ (Eq. 20); Σ_v β‖W(U − U*)‖² + θ tr(UᵀLU) + ξ‖UᵀU − I‖² */
-double agree(struct view *views, int64_t count)
+/* U* = Σ βW̃U / Σ βW̃ (Eq. 20), `width` columns of it from `first` on; the sum of its squares. */
+INLINE double meet(struct view *views, int64_t count, int64_t first, const int width)
 {
     const int64_t K = views->K;
-    double *restrict squared = views->sums, apart = 0;
-    for (int64_t k = 0; k < K; k++) squared[k] = 0;
+    double squared[WIDTH] = {0}, sum = 0;
     for (int64_t i = 0; i < views->N; i++) {
-        REAL *restrict consensus = views->consensus + K * i;
-        const REAL norm = views->norm[i];
-        for (int64_t k = 0; k < K; k++) consensus[k] = 0;
+        REAL mean[WIDTH] = {0};
         EACH_VIEW {
-            const REAL *u = of->both + 2 * K * i, part = of->part[i];
-            for (int64_t k = 0; k < K; k++) consensus[k] += part * u[k];
+            const REAL *u = of->both + 2 * K * i + first, part = of->part[i];
+            for (int k = 0; k < width; k++) mean[k] += part * u[k];
         }
-        for (int64_t k = 0; k < K; k++) squared[k] += norm * consensus[k] * consensus[k];
+        for (int k = 0; k < width; k++) {
+            views->consensus[K * i + first + k] = mean[k];
+            squared[k] += views->norm[i] * mean[k] * mean[k];
+        }
     }
+    for (int k = 0; k < width; k++) sum += squared[k];
+    return sum;
+}
+
+/* U*; Σ_v β‖W(U − U*)‖² + θ tr(UᵀLU) + ξ‖UᵀU − I‖² */
+EXPORTED double agree(struct view *views, int64_t count)
+{
+    double apart = 0;
     EACH_VIEW apart += of->apart;
-    for (int64_t k = 0; k < K; k++) apart -= squared[k];
+    BY_COLUMNS(views->K, apart -= meet(views, count, first, width));
     return apart;
 }

@@ -95,6 +95,18 @@ def test_the_best_of_several_starts_is_kept(monkeypatch: pytest.MonkeyPatch) -> 
     assert next(ends, None) is None
 
 
+def test_a_cluster_may_lose_its_rows_without_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two kinds of rows for three clusters: one of k-means' is empty, whatever it begins with."""
+    kinds = np.repeat(np.eye(2, 3), 3, axis=0)
+    monkeypatch.setattr(consensus, "_leading_eigenvectors", lambda *_: kinds)
+    every = np.ones((6, 6)) - np.eye(6)
+    graph = Graph(scipy.sparse.csr_array(every), every.sum(axis=1))
+    P = spectral_start([graph], 3, np.random.default_rng(0))
+    first, *_, last = found = P.argmax(axis=1).tolist()
+    assert first != last
+    assert found == 3 * [first] + 3 * [last]
+
+
 def test_a_graph_without_edges_can_be_clustered() -> None:
     empty = neighbour_graph(np.zeros((0, 0)), np.zeros(0, np.intp), 5, 5)
     assert isinstance(empty, Graph)
