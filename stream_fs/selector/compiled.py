@@ -134,17 +134,15 @@ def _constants(problem: Problem, tied: Ties, v: int) -> dict[str, Any]:
     data, size = problem.data, problem.data.size
     present = np.zeros(size, bool)
     present[data.at] = True
-    # One view's block of θS + 2ξI, with its columns from 0.
-    starts = tied.springs.indptr[v * size : (v + 1) * size + 1]
-    block = slice(starts[0], starts[-1])
+    springs = tied.springs[v]
     return {
         "present": present,
         "share": data.share,
-        **{name: getattr(tied, name)[v, :, 0].copy() for name in ("fit", "pull", "still", "part")},
-        "norm": tied.norm[:, 0].copy(),
-        "starts": (starts - starts[0]).astype(np.int32),
-        "columns": (tied.springs.indices[block] - v * size).astype(np.int32),
-        "springs": tied.springs.data[block],
+        **{name: getattr(tied, name)[v] for name in ("fit", "pull", "still", "part")},
+        "norm": tied.norm,
+        "starts": springs.indptr.astype(np.int32, copy=False),
+        "columns": springs.indices.astype(np.int32, copy=False),
+        "springs": springs.data,
         "R0": problem.R0,
         "Q0": problem.Q0.T,
         "S0": data.carried,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,7 +37,8 @@ def neighbour_graph(gram: Working, at: Indices, size: int, neighbours: int) -> G
     distances = np.add.outer(squares, squares)
     distances -= gram
     distances -= gram  # in place, twice: no other matrix of this size is needed
-    np.maximum(distances, 0.0, out=distances)
+    if distances.min() < 0:  # by rounding
+        np.maximum(distances, 0.0, out=distances)
     np.fill_diagonal(distances, np.inf)
     nearest = _nearest(distances, k) + n * np.arange(n)[:, None]
     width = float(distances.take(nearest).mean())
@@ -91,17 +91,9 @@ def _some_nearest(distances: Floats, k: int) -> tuple[Indices, Indices]:
     return nearest[:k].T, nearest[k]
 
 
-def block_diagonal(blocks: Sequence[scipy.sparse.csr_array[Any]]) -> scipy.sparse.csr_array[Any]:
-    """Square matrices of one size along the diagonal: SciPy's own takes many times as long."""
-    size = blocks[0].shape[0]
-    stored = np.cumsum([0, *(block.nnz for block in blocks)])
-    columns = [block.indices + number * size for number, block in enumerate(blocks)]
-    starts = [block.indptr[1:] + before for block, before in zip(blocks, stored, strict=False)]
-    return scipy.sparse.csr_array(
-        (
-            np.concatenate([block.data for block in blocks]),
-            np.concatenate(columns),
-            np.concatenate([[0], *starts]),
-        ),
-        shape=(len(blocks) * size, len(blocks) * size),
-    )
+def scaled(
+    matrix: scipy.sparse.csr_array[Any], factor: float, precision: Any
+) -> scipy.sparse.csr_array[Any]:
+    """The matrix times a factor, in this precision; its structure is shared."""
+    data = (factor * matrix.data).astype(precision)
+    return scipy.sparse.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)

@@ -133,7 +133,7 @@ def energy(view: Imputed, gram: Working, origin: Working) -> float:
     carried, o = view.carried.astype(np.float64), origin.astype(np.float64)
     b = times(view.rows, origin) - o @ o
     # ‖S₀ + x_1 + … + x_p‖², step by step: each new row adds its square and twice its products.
-    earlier = np.tril(gram, -1).sum(axis=1, dtype=np.float64)
+    earlier = _below_diagonal(gram)
     earlier += np.arange(len(b)) * (b + o @ o) + np.cumsum(b) - b
     steps = squares + 2 * (earlier + times(view.rows, view.carried))
     norms = np.maximum(np.concatenate([[0.0], np.cumsum(steps)]) + carried @ carried, 0.0)
@@ -141,3 +141,12 @@ def energy(view: Imputed, gram: Working, origin: Working) -> float:
     fit = view.fit[view.gaps]
     roots = np.sqrt(np.where(fit > 0, fit, 1.0))
     return total + float((view.c / roots) ** 2 @ norms[view.before])
+
+
+def _below_diagonal(matrix: Working) -> Floats:
+    """The sum of every row of a square matrix up to its diagonal, without it."""
+    rows = np.arange(len(matrix)) * len(matrix)
+    cuts = np.stack([rows, rows + np.arange(len(matrix))], axis=1).ravel()
+    sums = np.add.reduceat(matrix.ravel(), cuts, dtype=np.float64)[::2]
+    sums[:1] = 0.0  # of an empty run `reduceat` makes its first item
+    return np.asarray(sums, np.float64)

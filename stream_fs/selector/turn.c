@@ -40,7 +40,7 @@ struct view {
     const REAL *share;               /* N: c where the view is missing */
     const REAL *fit, *pull, *still;  /* N: W̃, βW̃ and βW̃ + θD */
     const REAL *part, *norm;         /* N: βW̃ over its sum of all views, and that sum */
-    const int32_t *starts, *columns; /* θS + 2ξI, in CSR */
+    const int32_t *starts, *columns; /* θS, in CSR */
     const REAL *springs;
     const double *R0;                /* K×K */
     const REAL *Q0, *S0;             /* K×d, d */
@@ -149,8 +149,11 @@ INLINE void drive_one(struct view *of, double weight)
 INLINE void pull(const struct view *of, int64_t first, const int width)
 {
     const int64_t K = of->K;
+    const REAL twice = 2 * of->xi;
     for (int64_t i = 0; i < of->N; i++) {
-        REAL sum[WIDTH] = {0};
+        const REAL *own = of->both + 2 * K * i + first;
+        REAL sum[WIDTH];
+        for (int k = 0; k < width; k++) sum[k] = twice * own[k];
         for (int32_t e = of->starts[i]; e < of->starts[i + 1]; e++) {
             const REAL *other = of->both + 2 * K * of->columns[e] + first, spring = of->springs[e];
             for (int k = 0; k < width; k++) sum[k] += spring * other[k];

@@ -32,6 +32,7 @@ class NumpyTurns:
         start: Sequence[Working],
         repeats: int,
     ) -> None:
+        tied = tied.repeated(U.shape[2])
         self._problems, self._tied, self._repeats = problems, tied, repeats
         self._V = [
             V.astype(problem.data.rows.dtype, order="F")

@@ -121,7 +121,6 @@ def _ties(params: Params, parts: Sequence[_Part]) -> Ties:
         [params.of_view("beta", part.view.name) for part in parts],
         [params.of_view("theta", part.view.name) for part in parts],
         params.xi,
-        params.clusters,
         _precision(parts),
     )
 

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
 from stream_fs.selector.arrays import CEILINGS, FLOORS, Floats, Working, by_column
-from stream_fs.selector.graph import Graph, block_diagonal
+from stream_fs.selector.graph import Graph, scaled
 
 EPSILON = 1e-12
 """ε of H = diag(1/(‖V(i,:)‖ + ε)), Eq. 12."""
@@ -50,9 +50,9 @@ def v_step(V: Working, lengths: Working, Q: Working, R: Working, a: float, eta: 
 class Ties:
     """What holds U in place, apart from the data; constant during a chunk. For all views together.
 
-    `fit` and `pull` (views×N×K) are W̃ of the first term and βW̃ of the second, `still` is βW̃ + θD,
-    `part` is βW̃ over its sum of all views, all repeated along K; `norm` (N×K) is that sum.
-    `springs` is θS + 2ξI, the views' blocks along the diagonal. All in the precision of U.
+    `fit` and `pull` (views×N×1) are W̃ of the first term and βW̃ of the second, `still` is βW̃ + θD,
+    `part` is βW̃ over its sum of all views; `norm` (N×1) is that sum. `springs` is θS of every view.
+    All in the precision of U.
     """
 
     xi: float
@@ -61,7 +61,18 @@ class Ties:
     still: Working
     part: Working
     norm: Working
-    springs: scipy.sparse.csr_array[Any]
+    springs: Sequence[scipy.sparse.csr_array[Any]]
+
+    def repeated(self, clusters: int) -> Ties:
+        """The same with all weights repeated along K: numpy is slow where it stretches them."""
+        return replace(
+            self,
+            fit=np.repeat(self.fit, clusters, axis=-1),
+            pull=np.repeat(self.pull, clusters, axis=-1),
+            still=np.repeat(self.still, clusters, axis=-1),
+            part=np.repeat(self.part, clusters, axis=-1),
+            norm=np.repeat(self.norm, clusters, axis=-1),
+        )
 
 
 def ties(
@@ -71,27 +82,26 @@ def ties(
     betas: Sequence[float],
     thetas: Sequence[float],
     xi: float,
-    clusters: int,
     precision: Any = np.float64,
 ) -> Ties:
     """Gather the constants of the U step: per view its graph, W̃ of both terms (N,), β and θ."""
 
-    def repeated(weights: Any) -> Working:
-        return np.repeat(np.asarray(weights, precision)[..., None], clusters, axis=-1)
+    def column(weights: Any) -> Working:
+        return np.asarray(weights, precision)[..., None]
 
     pull = np.array(betas)[:, None] * np.array(qualities)
     smooth = [theta * graph.degrees for theta, graph in zip(thetas, graphs, strict=True)]
     norm = pull.sum(axis=0)
-    edges = block_diagonal([theta * graph.S for theta, graph in zip(thetas, graphs, strict=True)])
-    springs = edges + 2 * xi * scipy.sparse.eye_array(edges.shape[0], format="csr")
     return Ties(
         xi,
-        fit=repeated(fits),
-        pull=repeated(pull),
-        still=repeated(pull + smooth),
-        part=repeated(pull / np.where(norm > 0, norm, 1.0)),
-        norm=repeated(norm),
-        springs=scipy.sparse.csr_array(springs, dtype=precision),
+        fit=column(fits),
+        pull=column(pull),
+        still=column(pull + smooth),
+        part=column(pull / np.where(norm > 0, norm, 1.0)),
+        norm=column(norm),
+        springs=[
+            scaled(graph.S, theta, precision) for graph, theta in zip(graphs, thetas, strict=True)
+        ],
     )
 
 
@@ -115,11 +125,13 @@ def indicators(U: Working, tied: Ties) -> Indicators:
     """The products of U with its ties and with itself."""
     fitted = U * tied.fit
     transposed = U.transpose(0, 2, 1)
+    pulled = np.array([springs @ own for springs, own in zip(tied.springs, U, strict=True)])
+    pulled += U.dtype.type(2 * tied.xi) * U
     return Indicators(
         U,
         fitted,
         held=U * tied.still,
-        pulled=(tied.springs @ U.reshape(-1, U.shape[2])).reshape(U.shape),
+        pulled=pulled,
         own=transposed @ U,
         inner=transposed @ fitted,
     )

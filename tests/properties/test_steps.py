@@ -77,8 +77,8 @@ class Subproblem:
         return float(w.a * misfit + w.beta * apart + w.theta * smooth + w.xi * unlike)
 
     def tied(self) -> Ties:
-        w, clusters = self.weight, self.U.shape[1]
-        return ties([self.graph], [self.fit], [self.quality], [w.beta], [w.theta], w.xi, clusters)
+        w = self.weight
+        return ties([self.graph], [self.fit], [self.quality], [w.beta], [w.theta], w.xi)
 
     def next_U(self) -> Array:
         tied, U = self.tied(), self.U[None]
@@ -233,7 +233,6 @@ def several_views(draw: st.DrawFn) -> Views:
         betas,
         thetas,
         xi,
-        clusters,
     )
     U = rng.random((views, rows, clusters))
     return Views(U, graphs, qualities, betas, thetas, xi, tied, rng)
@@ -309,7 +308,7 @@ def test_an_entry_of_U_that_is_zero_stays_zero() -> None:
     U = np.array([[[0.0, 1.0], [1.0, 0.0]]])
     graph = Graph(scipy.sparse.csr_array(1e6 * (1 - np.eye(2))), np.full(2, 1e6))
     ones = np.ones(2)
-    tied = ties([graph], [ones], [ones], [1.0], [1.0], 0.0, 2)
+    tied = ties([graph], [ones], [ones], [1.0], [1.0], 0.0)
     driving = np.full((1, 2, 2), 1e9)
     new = u_step(indicators(U, tied), driving, np.eye(2)[None], tied)
     assert np.isfinite(new).all()
