@@ -146,8 +146,9 @@ class ClientSettings:
     def state_reader(self) -> dict[str, Any]:
         """For reading a state partition by position, outside of the group."""
         return {
-            # The end of a partition is told by a fetch that found nothing: it must not wait long.
-            **self._reading({"fetch.wait.max.ms": 10}),
+            # The end of a partition is told by a fetch that found nothing, and whoever is placed
+            # elsewhere waits for the one that is under way: it must not take long.
+            **self._reading({"fetch.wait.max.ms": 1}),
             "group.id": self.group,  # never joined, but the client asks for one
             "enable.partition.eof": True,
         }

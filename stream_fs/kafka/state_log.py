@@ -36,6 +36,7 @@ class KafkaStateLog:
         self._partition = partition
         self._offsets = offsets
         self.trouble = offsets.trouble
+        self._first: int | None = None
         self._shared = reader is not None
         self._reader = reader or StateReader(settings, self.trouble)
 
@@ -45,11 +46,13 @@ class KafkaStateLog:
 
     def start(self) -> int:
         """The offset of the first record that may still be there."""
-        return self._offsets.first(self._partition)
+        self._first = self._offsets.first(self._partition)
+        return self._first
 
     def scan(self, start: int, end: int) -> Iterator[Stored | None]:
         """The committed records in [start, end), in order; None where one has to wait."""
-        position = max(start, self.start())
+        # It moves where records are deleted only, so it is not asked for with every scan.
+        position = max(start, self.start() if self._first is None else self._first)
         if position >= end:
             return
         self._reader.place(self._partition, position)

@@ -25,7 +25,7 @@ from stream_fs.errors import CorruptSnapshot
 from stream_fs.pipeline.ports import Partition, StateLog
 from stream_fs.selector import Params
 
-FIRST_WINDOW = 4
+FIRST_WINDOW = 2
 """Offsets looked at first, from the end; each further window is eight times as wide.
 
 The progress record is the last of its transaction, and only the marker of the commit comes behind

@@ -17,6 +17,9 @@ class Plan:
     """Bytes of a record, and how many are read in a turn."""
     chunks: int
     """Chunks that the service works off in a turn, beside the first."""
+    shared_chunks: int
+    """The same of each partition where two processes share them: until the second one has its
+    share, which takes seconds, the first works alone."""
     features: tuple[int, ...]
     """In all views together, where transactions are compared."""
     snapshot_bytes: int
@@ -41,6 +44,7 @@ FULL = Plan(
     turns=9,
     ingest=((1_000, 200_000), (10_000, 30_000)),
     chunks=20,
+    shared_chunks=40,
     features=(1_000, 10_000),
     snapshot_bytes=20_000_000,
     races=(0, 1, 2, 3),
@@ -52,6 +56,7 @@ QUICK = Plan(
     turns=3,
     ingest=((1_000, 50_000), (10_000, 10_000)),
     chunks=10,
+    shared_chunks=40,
     features=(1_000, 10_000),
     snapshot_bytes=20_000_000,
     races=(2,),
@@ -63,6 +68,7 @@ TINY = Plan(
     turns=1,
     ingest=((200, 1_000),),
     chunks=2,
+    shared_chunks=4,
     features=(60,),
     snapshot_bytes=100_000,
     races=(),

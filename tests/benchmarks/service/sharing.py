@@ -20,8 +20,7 @@ FASTER = Goal("≥", 1.5)
 def sharing(stage: Stage, plan: Plan) -> Iterator[Comparison]:
     """The same records, filled in before, at the pace while all processes are at work."""
     mix = Mix.of_bytes(plan.ingest[-1][0])
-    # Twice as many chunks: until the second process has its share, the first works alone.
-    with stage.source(mix, (1 + 2 * plan.chunks) * CHUNK, PARTITIONS) as source:
+    with stage.source(mix, (1 + plan.shared_chunks) * CHUNK, PARTITIONS) as source:
         taken = plan.turns_of(
             {
                 "one process": partial(_shared, stage, source, 1),
