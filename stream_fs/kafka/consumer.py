@@ -11,6 +11,7 @@ from confluent_kafka import OFFSET_END, Consumer, KafkaError, KafkaException, To
 from confluent_kafka import Message as Received
 
 from stream_fs.errors import FatalError, OffsetGone, TransportError
+from stream_fs.kafka.batches import Batches
 from stream_fs.kafka.claim import Claim
 from stream_fs.kafka.clients import LOGGER, input_consumer
 from stream_fs.kafka.delivery import Delivery, delivered
@@ -20,16 +21,6 @@ from stream_fs.kafka.settings import ClientSettings, Rebalance
 from stream_fs.pipeline.ports import Assignment, Partition
 from stream_fs.records import Message
 
-_BATCH: Final = 2000
-"""Messages a call, at most: `consume` with many costs half of what `poll` costs, and decoding has
-costs of its own for every batch."""
-_FIRST_BATCH: Final = 100
-"""As long as nothing is known of the messages."""
-_BATCH_BYTES: Final = 6 << 20
-"""Bytes a call, about: large messages come in small batches, so that memory stays bounded."""
-_CHUNK: Final = 500
-"""Larger batches have a multiple of this, the usual size of a chunk, which is then not put together
-of two batches."""
 _GATHER_SECONDS: Final = 0.005
 """How long a call waits for more once a message is there: `consume` alone would wait until it has a
 whole batch, and so keep a record that comes alone for as long as a poll may wait."""
@@ -84,7 +75,7 @@ class KafkaInput:
         self._claims: dict[Partition, Claim] = {}  # what is assigned
         self._look_at = 0.0
         self._kept: list[Received] = []
-        self._batch = _FIRST_BATCH
+        self._batches = Batches()
         self._raised: Exception | None = None
         self._outage = False
         self.trouble = Trouble()
@@ -108,7 +99,7 @@ class KafkaInput:
         received, self._kept = self._kept, []
         with translated("polling", self.trouble):
             received += self._consume(
-                0.0 if received else timeout, self._batch if most is None else most
+                0.0 if received else timeout, self._batches.next if most is None else most
             )
         if self._raised is not None:  # by an `Assignment`; the messages must not be lost with it
             raised, self._raised, self._kept = self._raised, None, received
@@ -116,7 +107,7 @@ class KafkaInput:
         now = time.monotonic()
         if received:
             self._heard = now
-            self._batch = batch_size(received)
+            self._batches.came(received)
         if self.trouble.reason is not None:
             self._find_connection(_PROBE_SECONDS)
         elif now - self._heard > _SILENCE_SECONDS:
@@ -373,14 +364,6 @@ class KafkaInput:
             event([Partition(p.topic, p.partition) for p in partitions])
         except Exception as exception:  # noqa: BLE001  # kept, and raised by `poll` or `close`
             self._raised = self._raised or exception
-
-
-def batch_size(received: Sequence[Received]) -> int:
-    """How many messages like these to ask for at once."""
-    sample = received[:: max(1, len(received) // 16)]
-    size = sum(len(message.value() or b"") for message in sample) // len(sample)
-    count = min(max(_BATCH_BYTES // max(size, 1), 2), _BATCH)
-    return count - count % _CHUNK if count > _CHUNK else count
 
 
 def _committed(error: KafkaError | None, offsets: list[TopicPartition]) -> None:
