@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from logging import DEBUG, INFO
 from typing import Final, cast
 
 from confluent_kafka import OFFSET_END, Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka import Message as Received
 
 from stream_fs.errors import FatalError, OffsetGone, TransportError
+from stream_fs.kafka.batches import Batches
+from stream_fs.kafka.claim import Claim
 from stream_fs.kafka.clients import LOGGER, input_consumer
 from stream_fs.kafka.delivery import Delivery, delivered
 from stream_fs.kafka.errors import Trouble, classified, translated
@@ -18,23 +21,11 @@ from stream_fs.kafka.settings import ClientSettings, Rebalance
 from stream_fs.pipeline.ports import Assignment, Partition
 from stream_fs.records import Message
 
-_BATCH: Final = 2000
-"""Messages a call, at most: `consume` with many costs half of what `poll` costs, and decoding has
-costs of its own for every batch."""
-_FIRST_BATCH: Final = 100
-"""As long as nothing is known of the messages."""
-_BATCH_BYTES: Final = 6 << 20
-"""Bytes a call, about: large messages come in small batches, so that memory stays bounded."""
-_CHUNK: Final = 500
-"""Larger batches have a multiple of this, the usual size of a chunk, which is then not put together
-of two batches."""
 _GATHER_SECONDS: Final = 0.005
 """How long a call waits for more once a message is there: `consume` alone would wait until it has a
 whole batch, and so keep a record that comes alone for as long as a poll may wait."""
 _SILENCE_SECONDS: Final = 5.0
 """After so long without a message, somebody is asked whether there is a connection at all."""
-_LONGEST_SILENCE_SECONDS: Final = 160.0
-"""Between reminders of the same partition, at most: each drops the answer that is on its way."""
 _ANSWER_SECONDS: Final = 2.0
 """How long that question waits for an answer."""
 _GLANCE_SECONDS: Final = 0.5
@@ -52,6 +43,13 @@ _REPAIRED: Final = {
     KafkaError._MAX_POLL_EXCEEDED,
     KafkaError.UNKNOWN_TOPIC_OR_PART,
     KafkaError._UNKNOWN_PARTITION,
+}
+# The group takes no offsets while it shares its partitions anew; then it takes the next ones.
+_REBALANCING: Final = {
+    KafkaError.ILLEGAL_GENERATION,
+    KafkaError.REBALANCE_IN_PROGRESS,
+    KafkaError.UNKNOWN_MEMBER_ID,
+    KafkaError.STALE_MEMBER_EPOCH,
 }
 
 
@@ -74,20 +72,10 @@ class KafkaInput:
         self._incremental = settings.rebalance is not Rebalance.EAGER
         self._assignment = assignment
         self._topic = topics[0]
-        self._resumed: dict[tuple[str, int], int] = {}  # the next offset that is wanted
-        self._waiting: dict[Partition, int] = {}  # to be resumed as soon as the client can
-        self._placed: dict[Partition, int] = {}  # resumed, but nothing received yet
-        self._doubtful: set[Partition] = set()  # the client may go back to their end, see `_ends`
-        self._gaps: dict[Partition, tuple[int, int]] = {}  # where records seemed to be missing
-        self._believed: dict[Partition, int] = {}  # the largest gap that was really one
-        self._reminders: dict[Partition, tuple[float, float]] = {}  # when, and how long after
+        self._claims: dict[Partition, Claim] = {}  # what is assigned
         self._look_at = 0.0
-        self._assigned: set[Partition] = set()
-        self._told: dict[Partition, int] = {}  # where silent partitions end, as the broker says
-        self._delivered: dict[Partition, float] = {}
-        self._asked: dict[Partition, tuple[int, int]] = {}
         self._kept: list[Received] = []
-        self._batch = _FIRST_BATCH
+        self._batches = Batches()
         self._raised: Exception | None = None
         self._outage = False
         self.trouble = Trouble()
@@ -105,12 +93,13 @@ class KafkaInput:
         self, timeout: float, most: int | None = None
     ) -> Mapping[Partition, Sequence[Message]]:
         """Messages by partition, of those that were resumed, from the offset given then."""
-        for partition, offset in tuple(self._waiting.items()):
-            self._place(partition, offset)
+        for partition, claim in tuple(self._claims.items()):
+            if claim.waiting is not None:
+                self._place(partition, claim.waiting)
         received, self._kept = self._kept, []
         with translated("polling", self.trouble):
             received += self._consume(
-                0.0 if received else timeout, self._batch if most is None else most
+                0.0 if received else timeout, self._batches.next if most is None else most
             )
         if self._raised is not None:  # by an `Assignment`; the messages must not be lost with it
             raised, self._raised, self._kept = self._raised, None, received
@@ -118,66 +107,44 @@ class KafkaInput:
         now = time.monotonic()
         if received:
             self._heard = now
-            self._batch = batch_size(received)
+            self._batches.came(received)
         if self.trouble.reason is not None:
             self._find_connection(_PROBE_SECONDS)
         elif now - self._heard > _SILENCE_SECONDS:
             self._heard = now
             self._find_connection(_ANSWER_SECONDS)
-        wanted = dict(self._resumed)
-        batches = delivered(received, self._resumed, self._failed)
-        for partition in tuple(batches):
-            self._check(partition, wanted[partition], batches)
-        self._delivered.update(dict.fromkeys(batches, now))
+        batches = self._believable(received)
         for partition in batches:
-            self._told.pop(partition, None)  # the client knows better again
-        self._remind(now)
+            claim = self._claims[partition]
+            claim.delivered, claim.told = now, None  # the client knows better again
+        for partition, claim in tuple(self._claims.items()):
+            if (offset := claim.remind(now)) is not None:
+                self._place(partition, offset)
         if now > self._look_at:
             self._look_at = now + _SILENCE_SECONDS
             self._wake(now)
         return batches
 
-    def _check(self, partition: Partition, offset: int, batches: dict[Partition, Delivery]) -> None:
-        """Cut off the batch of a partition where records are missing, and ask for them once more.
-
-        A seek that the client forgets would skip records, see `_ends`. So where the first message
-        after `resume` is not the one that was asked for, only the same answer to the same question
-        is believed: those in between are then really gone. In a doubtful partition any message.
-
-        In the others the first of every batch, unless the gap is no larger than one that was really
-        one: markers of transactions and compaction leave such gaps everywhere, and to ask again
-        costs what was fetched in advance. So it is done but a few times, for ever larger ones.
-        """
-        batch = batches[partition]
-        strict = partition in self._doubtful or partition in self._placed
-        places = batch.offsets() if partition in self._doubtful else batch.offsets()[:1]
-        for index, found in enumerate(places):
-            gap = found - offset
-            if gap and (strict or gap > self._believed.get(partition, 0)):
-                if self._gaps.get(partition) != (offset, found):
-                    self._gaps[partition] = (offset, found)
-                    self.resume(partition, offset)
-                    if index:
-                        batches[partition] = batch.first(index)
-                    else:
-                        del batches[partition]
-                    return
-                self._believed[partition] = max(gap, self._believed.get(partition, 0))
-            offset = found + 1
-        self._placed.pop(partition, None)
-        self._reminders.pop(partition, None)
-
-    def _remind(self, now: float) -> None:
-        """Ask once more for what was asked for in vain, less and less often.
-
-        A seek voids the answer that is on its way: where answers take long, none would ever come.
-        """
-        for partition, offset in tuple(self._placed.items()):
-            due, pause = self._reminders[partition]
-            if now > due:
-                pause = min(2 * pause, _LONGEST_SILENCE_SECONDS)
-                self._reminders[partition] = (now + pause, pause)
-                self._place(partition, offset)
+    def _believable(self, received: Sequence[Received]) -> dict[Partition, Delivery]:
+        """What is wanted of these, by partition; where records are missing, they are asked for."""
+        wanted = {
+            partition: claim.wanted
+            for partition, claim in self._claims.items()
+            if claim.wanted is not None
+        }
+        found: dict[Partition, Delivery] = {}
+        for partition, batch in delivered(received, wanted, self._failed).items():
+            claim = self._claims[partition]
+            claim.wanted = batch.offsets()[-1] + 1
+            missing = claim.missing(wanted[partition], batch.offsets())
+            if missing is None:
+                found[partition] = batch
+                continue
+            position, offset = missing
+            self.resume(partition, offset)
+            if position:
+                found[partition] = batch.first(position)
+        return found
 
     def _wake(self, now: float) -> None:
         """Ask once more for records that are there, but do not come, whatever others deliver.
@@ -185,31 +152,30 @@ class KafkaInput:
         The client knows an end only from what it has fetched, so of a partition that is silent the
         broker is asked; whoever computes the lag learns of it, too.
         """
-        silent = [
-            partition
-            for partition in self._assigned
-            if now - self._delivered.get(partition, 0.0) > _SILENCE_SECONDS
-        ]
+        silent = {
+            partition: claim
+            for partition, claim in self._claims.items()
+            if now - claim.delivered > _SILENCE_SECONDS
+        }
         self._learn_ends(silent)
-        for partition in silent:
-            offset, end = self._resumed.get(partition), self.known_end(partition)
-            if offset is None or end is None or partition in self._placed:
-                continue
-            # Behind the last record there may be a transaction's marker: it is asked for but once.
-            if end > offset and self._asked.get(partition) != (offset, end):
-                self._asked[partition] = (offset, end)
+        for partition, claim in silent.items():
+            end = self.known_end(partition)
+            if end is not None and (offset := claim.stands_still(end)) is not None:
                 LOGGER.info("%s stands still at %d of %d: asked again", partition, offset, end)
                 self.resume(partition, offset)
 
-    def _learn_ends(self, silent: Sequence[Partition]) -> None:
+    def _learn_ends(self, silent: Mapping[Partition, Claim]) -> None:
         if self.trouble.reason is not None:  # nobody would answer
             return
         for topic in {partition.topic for partition in silent}:
             those = [partition for partition in silent if partition.topic == topic]
             try:
-                self._told.update(self._offsets.within(_GLANCE_SECONDS).decided_ends(those))
+                ends = self._offsets.within(_GLANCE_SECONDS).decided_ends(those)
             except TransportError as reason:
                 LOGGER.info("where silent partitions of %s end is not known: %s", topic, reason)
+            else:
+                for partition, end in ends.items():
+                    silent[partition].told = end
 
     def _consume(self, timeout: float, most: int) -> list[Received]:
         """What is there; at the latest shortly after the first message has come."""
@@ -222,13 +188,13 @@ class KafkaInput:
 
     def resume(self, partition: Partition, offset: int) -> None:
         """Deliver this partition, from this offset on."""
-        self._placed[partition] = offset
-        self._reminders[partition] = (time.monotonic() + _SILENCE_SECONDS, _SILENCE_SECONDS)
+        self._claim(partition).place(offset, time.monotonic())
         self._place(partition, offset)
 
     def _place(self, partition: Partition, offset: int) -> None:
         """Let the client fetch from this offset, now or as soon as it can."""
-        self._resumed.pop(partition, None)
+        claim = self._claim(partition)
+        claim.wanted = None
         where = TopicPartition(partition.topic, partition.number, offset)
         with translated(f"resuming {partition} at {offset}", self.trouble):
             try:
@@ -239,17 +205,17 @@ class KafkaInput:
             except KafkaException as exception:
                 if exception.args[0].code() != KafkaError._STATE:
                     raise
-                self._waiting[partition] = offset  # the client has not taken it up yet
+                claim.waiting = offset  # the client has not taken it up yet
                 return
-        self._waiting.pop(partition, None)
-        self._resumed[partition] = offset
+        claim.wanted, claim.waiting = offset, None
+
+    def _claim(self, partition: Partition) -> Claim:
+        return self._claims.setdefault(partition, Claim())
 
     def pause(self, partition: Partition) -> None:
         """Deliver nothing of this partition until it is resumed; what is on its way is dropped."""
-        self._resumed.pop(partition, None)
-        self._waiting.pop(partition, None)
-        self._placed.pop(partition, None)
-        self._reminders.pop(partition, None)
+        if partition in self._claims:
+            self._claims[partition].rest()
         try:
             self._consumer.pause([TopicPartition(partition.topic, partition.number)])
         except KafkaException as exception:
@@ -261,7 +227,8 @@ class KafkaInput:
     def known_end(self, partition: Partition) -> int | None:
         """The end as the last fetch told it, or the broker where there was none for a while."""
         where = TopicPartition(partition.topic, partition.number)
-        told = self._told.get(partition, -1)
+        claim = self._claims.get(partition)
+        told = -1 if claim is None or claim.told is None else claim.told
         try:
             _, high = self._consumer.get_watermark_offsets(where, cached=True)
         except KafkaException:  # the client has never heard of it
@@ -307,9 +274,10 @@ class KafkaInput:
     def _failed(self, message: Received) -> None:
         """What the client tells in place of a message."""
         error = cast(KafkaError, message.error())
-        place = (message.topic(), message.partition())
-        doing = "polling" if place[0] is None else f"reading {place[0]}/{place[1]}"
-        if error.code() in _GONE and place in self._resumed:
+        topic, number = message.topic(), message.partition()
+        doing = "polling" if topic is None else f"reading {topic}/{number}"
+        claim = self._claims.get(Partition(cast(str, topic), cast(int, number)))
+        if error.code() in _GONE and claim is not None and claim.wanted is not None:
             raise OffsetGone(
                 f"{doing}: offset {message.offset()} is not in the log any more ({error.str()}); "
                 "to go on elsewhere, `stream-fs checkpoint reset --to-offset`"
@@ -346,7 +314,6 @@ class KafkaInput:
         else:
             consumer.assign(places)
         consumer.pause(places)
-        self._assigned.update(ends)
         self._tell(self._assignment.assigned, partitions)
 
     def _ends(self, partitions: Sequence[Partition]) -> dict[Partition, int]:
@@ -365,10 +332,12 @@ class KafkaInput:
             those = [partition for partition in partitions if partition.topic == topic]
             try:
                 ends.update(self._offsets.within(_ANSWER_SECONDS).ends(those))
-                self._doubtful.difference_update(those)
+                known = True
             except TransportError as reason:
                 LOGGER.warning("every gap in %s will be looked at twice: %s", topic, reason)
-                self._doubtful.update(those)
+                known = False
+            for partition in those:
+                self._claim(partition).doubtful = not known
         return ends
 
     def _on_revoke(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
@@ -381,18 +350,7 @@ class KafkaInput:
 
     def _give_up(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         for gone in partitions:
-            partition = Partition(gone.topic, gone.partition)
-            self._resumed.pop(partition, None)
-            self._waiting.pop(partition, None)
-            self._placed.pop(partition, None)
-            self._reminders.pop(partition, None)
-            self._gaps.pop(partition, None)
-            self._believed.pop(partition, None)
-            self._delivered.pop(partition, None)
-            self._told.pop(partition, None)
-            self._asked.pop(partition, None)
-            self._doubtful.discard(partition)
-            self._assigned.discard(partition)
+            self._claims.pop(Partition(gone.topic, gone.partition), None)
         if self._incremental:
             consumer.incremental_unassign(partitions)
         else:
@@ -408,15 +366,8 @@ class KafkaInput:
             self._raised = self._raised or exception
 
 
-def batch_size(received: Sequence[Received]) -> int:
-    """How many messages like these to ask for at once."""
-    sample = received[:: max(1, len(received) // 16)]
-    size = sum(len(message.value() or b"") for message in sample) // len(sample)
-    count = min(max(_BATCH_BYTES // max(size, 1), 2), _BATCH)
-    return count - count % _CHUNK if count > _CHUNK else count
-
-
 def _committed(error: KafkaError | None, offsets: list[TopicPartition]) -> None:
     if error is not None:
         places = ", ".join(f"{p.topic}/{p.partition} {p.offset}" for p in offsets)
-        LOGGER.info("the group does not know of %s: %s", places, error.str())
+        level = DEBUG if error.code() in _REBALANCING else INFO
+        LOGGER.log(level, "the group does not know of %s: %s", places, error.str())

@@ -6,7 +6,7 @@ columns, and `Message`s are made of those that somebody asks for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
 from confluent_kafka import Message as Received
@@ -61,12 +61,12 @@ class Delivery(Messages):
 
 def delivered(
     received: Sequence[Received],
-    wanted: MutableMapping[Place, int],
+    wanted: Mapping[Partition, int],
     failed: Callable[[Received], None],
 ) -> dict[Partition, Delivery]:
     """The messages at or behind the offset that is wanted of their partition; the others are old.
 
-    Moves `wanted` on. `failed` gets what is an error and not a message.
+    `failed` gets what is an error and not a message.
     """
     errors = [message for message in received if message.error() is not None]
     if errors:
@@ -75,7 +75,7 @@ def delivered(
         received = [message for message in received if message.error() is None]
     found: dict[Partition, Delivery] = {}
     for (topic, number), messages in _by_place(received).items():
-        lowest = wanted.get((topic, number))
+        lowest = wanted.get(Partition(topic, number))
         if lowest is None:
             continue
         offsets = cast("list[int]", [message.offset() for message in messages])
@@ -84,7 +84,6 @@ def delivered(
             offsets = [offset for offset in offsets if offset >= lowest]
         if messages:
             found[Partition(topic, number)] = Delivery(messages, offsets)
-            wanted[topic, number] = offsets[-1] + 1
     return found
 
 

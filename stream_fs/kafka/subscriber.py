@@ -14,6 +14,7 @@ from stream_fs.kafka.clients import LOGGER, ranking_consumer
 from stream_fs.kafka.delivery import delivered
 from stream_fs.kafka.errors import Trouble, classified, translated
 from stream_fs.kafka.settings import ClientSettings
+from stream_fs.pipeline.ports import Partition
 from stream_fs.records import Message
 
 _BATCH: Final = 500
@@ -24,9 +25,7 @@ _PAUSE_SECONDS: Final = 0.1
 _WINDOWS: Final = (512, 4096, 32_768)
 """Offsets that are looked at for the newest messages, from the end backwards."""
 
-Place = tuple[str, int]
-"""Topic and partition."""
-Offsets = Mapping[Place, int]
+Offsets = Mapping[Partition, int]
 
 
 class Subscriber:
@@ -37,9 +36,9 @@ class Subscriber:
 
     def __init__(self, settings: ClientSettings, topic: str, partitions: int) -> None:
         self._patience = settings.patience
-        self._places: list[Place] = [(topic, number) for number in range(partitions)]
-        self._wanted: dict[Place, int] = {}
-        self._ends: dict[Place, int] = {}  # what is decided was seen up to here
+        self._places = [Partition(topic, number) for number in range(partitions)]
+        self._wanted: dict[Partition, int] = {}
+        self._ends: dict[Partition, int] = {}  # what is decided was seen up to here
         self.trouble = Trouble()
         self._consumer = ranking_consumer(settings, self.trouble)
 
@@ -76,8 +75,9 @@ class Subscriber:
             if first is not None:
                 received = [first, *self._consumer.consume(_BATCH, _GATHER_SECONDS)]
         batches = delivered(received, self._wanted, self._failed)
-        if batches:
+        for place, batch in batches.items():
             self.trouble.clear()
+            self._wanted[place] = batch.offsets()[-1] + 1
         return [message for batch in batches.values() for message in batch]
 
     def close(self) -> None:
@@ -96,17 +96,17 @@ class Subscriber:
                     f"reading rankings: nothing came within {self._patience:g} s; "
                     f"{self.trouble.reason or 'the broker is slow'}"
                 )
-        return [message for message in found if message.offset < end[message[:2]]]
+        return [message for message in found if message.offset < end[_of(message)]]
 
-    def _seen(self, place: Place) -> int:
+    def _seen(self, place: Partition) -> int:
         """Behind the last message, or behind what follows it and is never delivered."""
         return max(self._wanted[place], self._ends.get(place, 0))
 
-    def _bounds(self, place: Place) -> tuple[int, int]:
+    def _bounds(self, place: Partition) -> tuple[int, int]:
         where, until = TopicPartition(*place), time.monotonic() + self._patience
         while True:
             try:
-                with translated(f"asking for the offsets of {place[0]}/{place[1]}", self.trouble):
+                with translated(f"asking for the offsets of {place}", self.trouble):
                     return self._consumer.get_watermark_offsets(where, self._patience)
             except RetriableError:  # a topic that was just made may have no leader yet
                 if time.monotonic() > until:
@@ -124,10 +124,14 @@ class Subscriber:
         """What the client tells in place of a message."""
         error = cast(KafkaError, message.error())
         if error.code() == KafkaError._PARTITION_EOF:
-            place = cast(Place, (message.topic(), message.partition()))
+            place = Partition(cast(str, message.topic()), cast(int, message.partition()))
             self._ends[place] = cast(int, message.offset())
             return
         problem = classified(error, "reading rankings", self.trouble)
         if isinstance(problem, FatalError):
             raise problem
         LOGGER.warning("%s", problem)
+
+
+def _of(message: Message) -> Partition:
+    return Partition(message.topic, message.partition)

@@ -16,25 +16,18 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
-from stream_fs.checkpoint import Progress, SnapshotPlace
-from stream_fs.errors import BoundaryMoved, OffsetGone, Refusal, RetriableError, TransportError
+from stream_fs.checkpoint import Progress
+from stream_fs.errors import BoundaryMoved, Refusal, RetriableError, TransportError
 from stream_fs.pipeline import events
 from stream_fs.pipeline.chunker import Chunker
-from stream_fs.pipeline.outcome import (
-    Model,
-    Outcome,
-    fold,
-    model_of,
-    progress_record,
-    snapshot_records,
-    unranked,
-)
+from stream_fs.pipeline.outcome import Model, Outcome, fold
 from stream_fs.pipeline.ports import Input, Outbox, Partition, Transport
-from stream_fs.pipeline.restore import last_progress, newest_usable
+from stream_fs.pipeline.sending import Sender
 from stream_fs.pipeline.settings import Cut, StreamSettings
+from stream_fs.pipeline.takeover import Takeover
 from stream_fs.pipeline.transaction import (
     MOMENT,
     Aside,
@@ -46,7 +39,6 @@ from stream_fs.pipeline.transaction import (
     wait,
 )
 from stream_fs.records import Message
-from stream_fs.selector import initial_state
 from stream_fs.wire.decoder import RecordDecoder
 
 _SHORT_SECONDS: Final = 0.1
@@ -92,12 +84,15 @@ class Task:
     ) -> None:
         self.partition = partition
         self._settings = settings
-        self._transport = transport
         self._input = source
         self._around = around
         self._outbox: Outbox = transport.outbox(partition)
         self._transactions = Transactions(
             self._outbox, around.clock, self._failed, around.aside, around.sleep
+        )
+        self._sender = Sender(partition, settings, self._outbox, around.step)
+        self._takeover = Takeover(
+            partition, settings, transport, source, self._outbox, around.observe
         )
         self._decoder = decoder
         self._model: Model | None = None  # as committed
@@ -206,82 +201,28 @@ class Task:
                 return
 
     def _restore(self, began: float) -> Steps:
-        while not self._outbox.take_over():
-            yield
-        self._enter("restoring")
-        log = self._transport.state_log(self.partition)
-        try:
-            progress = yield from last_progress(log, self.partition)
-            fallback = None
-            if progress is None:
-                model = self._fresh_model()
-            else:
-                restored, fallback = yield from newest_usable(
-                    log, self.partition, progress, self._settings.params
-                )
-                model = model_of(restored)
-                if fallback is not None:
-                    # The next snapshot takes the place of the damaged one, not of the whole one.
-                    sound = [at for at in progress.snapshots if at.chunk <= model.state.chunk]
-                    progress = replace(progress, snapshots=tuple(sound))
-        finally:
-            log.close()
-        self._check_input(model.next)
-        if progress is None and self._settings.start == "latest":
-            progress = yield from self._transactions.through(lambda: self._send_start(model))
-        self._compare_group(model.next if progress is None else progress.next_offset)
-        self._begin(model, progress)
-        behind = 0 if progress is None else progress.chunk - model.state.chunk
+        taken = yield from self._takeover.attempt(
+            self._transactions, self._sender, lambda: self._enter("restoring")
+        )
+        self._begin(taken.model, taken.progress)
         self._around.observe(
             events.Restored(
                 self.partition,
-                chunk=model.state.chunk,
-                behind=behind,
-                offset=model.next,
+                chunk=taken.model.state.chunk,
+                behind=taken.behind,
+                offset=taken.model.next,
                 seconds=self._around.clock() - began,
-                fallback=fallback,
+                fallback=taken.fallback,
             )
         )
-        self._enter("replaying" if behind else "running")
+        self._enter("replaying" if taken.behind else "running")
         self._release()
-
-    def _fresh_model(self) -> Model:
-        low, high = self._input.bounds(self.partition)
-        state = initial_state(self._settings.params, self._settings.origin(self.partition))
-        start = low if self._settings.start == "earliest" else high
-        return Model(state, start, None, self._settings.cut)
-
-    def _send_start(self, model: Model) -> Progress:
-        """Where a partition has begun at its end: the next owner must not begin at a later one.
-
-        It is what `checkpoint reset --to-offset` leaves: an empty model, and no chunk yet.
-        """
-        places, _ = self._send_snapshot(model, ())
-        progress = replace(unranked(model), snapshots=places)
-        self._outbox.send([progress_record(self._settings, self.partition, progress)])
-        return progress
 
     def _begin(self, model: Model, progress: Progress | None) -> None:
         self._model, self._progress = model, progress
         self._saved_cut = None if progress is None else model.cut
         settled = model.next if progress is None else progress.next_offset
         self._chunker = Chunker(self._decoder, self._settings.dead_letters, model.next, settled)
-
-    def _check_input(self, offset: int) -> None:
-        low, high = self._input.bounds(self.partition)
-        if not low <= offset <= high:
-            raise OffsetGone(
-                f"the model of {self.partition} continues at offset {offset}, but the topic holds "
-                f"only [{low}, {high}): going on would skip records. Either begin anew with "
-                "`stream-fs checkpoint reset`, or accept the gap with "
-                f"`stream-fs checkpoint reset --keep-model --to-offset {low}`"
-            )
-
-    def _compare_group(self, offset: int) -> None:
-        advised = self._input.advised(self.partition)
-        if advised is not None and advised != offset:
-            self._around.observe(events.OffsetsDiffer(self.partition, group=advised, state=offset))
-            self._input.advise({self.partition: offset})
 
     # --- chunks --------------------------------------------------------------------------------
 
@@ -398,7 +339,9 @@ class Task:
         """One transaction, tried until it is through or the task is fenced."""
         self._began = began = self._around.clock()
         self._coming = outcome.model
-        progress, size = yield from self._transactions.through(lambda: self._send(outcome))
+        progress, size = yield from self._transactions.through(
+            lambda: self._sender.chunk(outcome, self._progress, self._saved_cut)
+        )
         self._around.step("committed")
         self._model, self._progress, self._saved_cut = outcome.model, progress, outcome.model.cut
         self._coming = None
@@ -419,50 +362,6 @@ class Task:
         if self._phase == "publishing":
             self._enter("running")
 
-    def _send(self, outcome: Outcome) -> tuple[Progress, int]:
-        """The content of a chunk's transaction.
-
-        1. the snapshot, if one is due: its position goes into the progress record
-        2. ranking, dead letters and progress
-        """
-        self._around.step("begun")
-        places = () if self._progress is None else self._progress.snapshots
-        size = 0
-        if self._snapshot_due(outcome.model, places):
-            places, size = self._send_snapshot(outcome.model, places)
-            self._around.step("snapshot sent")
-        progress = Progress(
-            chunk=outcome.model.state.chunk,
-            from_offset=outcome.start,
-            next_offset=outcome.model.next,
-            snapshots=places,
-            digest=outcome.digest,
-            fingerprint=self._settings.params.fingerprint,
-        )
-        self._outbox.send(
-            [*outcome.records, progress_record(self._settings, self.partition, progress)]
-        )
-        self._around.step("records sent")
-        return progress, size
-
-    def _snapshot_due(self, model: Model, places: tuple[SnapshotPlace, ...]) -> bool:
-        """At the first chunk, every so many chunks, and where chunks begin to be cut otherwise.
-
-        The latter because a replay cuts as its snapshot says.
-        """
-        if not places or not places[0].chunk or model.cut != self._saved_cut:
-            return True
-        return model.state.chunk - places[0].chunk >= self._settings.checkpoint_every
-
-    def _send_snapshot(
-        self, model: Model, earlier: tuple[SnapshotPlace, ...]
-    ) -> tuple[tuple[SnapshotPlace, ...], int]:
-        """Send a snapshot; where it and the one before it lie, and its size in bytes."""
-        number = earlier[0].number + 1 if earlier else 0
-        records, size = snapshot_records(self._settings, self.partition, model, number)
-        offset = self._outbox.send(records)[0]
-        return (SnapshotPlace(number, model.state.chunk, offset), *earlier[:1]), size
-
     def _failed(self, outcome: Failure, error: str) -> None:
         """Tell of a failed attempt, and take no more messages until one comes through."""
         self._around.observe(events.TransactionFailed(self.partition, outcome, error))
@@ -475,16 +374,11 @@ class Task:
 
         One attempt: without it the next owner replays a few chunks, and nothing is lost.
         """
-
-        def send() -> tuple[Progress, int]:
-            places, size = self._send_snapshot(model, progress.snapshots)
-            newer = replace(progress, snapshots=places)
-            self._outbox.send([progress_record(self._settings, self.partition, newer)])
-            return newer, size
-
         try:
             left = deadline - self._around.clock()
-            self._progress, size = self._transactions.once(send, left)
+            self._progress, size = self._transactions.once(
+                lambda: self._sender.snapshot(model, progress), left
+            )
         except (TransportError, TimeoutError) as error:
             self._around.observe(events.TransactionFailed(self.partition, "given_up", str(error)))
             return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import Message
 
-from stream_fs.kafka.consumer import batch_size
+from stream_fs.kafka.batches import Batches, batch_size
 
 
 @pytest.mark.parametrize(
@@ -20,3 +20,23 @@ def test_small_messages_come_in_many_large_ones_in_few(size: int, expected: int)
 
 def test_a_message_without_a_value_has_no_size() -> None:
     assert batch_size([Message(topic="topic", partition=0, offset=0)]) == 2000
+
+
+@pytest.mark.parametrize(("size", "usual"), [(10, 2000), (10_000, 500)])
+def test_batches_end_with_a_chunk(size: int, usual: int) -> None:
+    message = Message(topic="topic", partition=0, offset=0, value=bytes(size))
+    batches = Batches()
+    assert batches.next == 100
+    batches.came([message] * 100)
+    assert batches.next == usual - 100
+    batches.came([message] * (usual - 100))
+    assert batches.next == usual
+    batches.came([message] * 3)  # there were no more
+    assert batches.next == usual - 3
+
+
+def test_small_batches_end_anywhere() -> None:
+    message = Message(topic="topic", partition=0, offset=0, value=bytes(20_000))
+    batches = Batches()
+    batches.came([message] * 100)
+    assert batches.next == 314

@@ -70,13 +70,6 @@ def test_messages_before_the_wanted_offset_are_left_out() -> None:
     assert offsets(delivered(batch, {ONE: 4, TWO: 5}, none)) == {ONE: [4]}
 
 
-def test_the_wanted_offset_moves_on_over_gaps() -> None:
-    wanted = {(ONE.topic, ONE.number): 4, (TWO.topic, TWO.number): 8}
-    delivered([received(ONE, 6), received(ONE, 9)], wanted, none)
-    assert wanted == {ONE: 10, TWO: 8}
-    assert delivered([received(ONE, 9)], wanted, none) == {}
-
-
 def test_errors_are_handed_over_and_the_messages_around_them_kept() -> None:
     failure = Received(topic="topic", partition=1, error=KafkaError(KafkaError._TRANSPORT))
     failures: list[Received] = []

@@ -125,6 +125,13 @@ def stage(monkeypatch: pytest.MonkeyPatch) -> Stage:
     return Stage(monkeypatch)
 
 
+def test_what_was_delivered_is_not_delivered_again(stage: Stage) -> None:
+    stage.input.resume(HOT, 6)
+    assert stage.poll((HOT, 6), (HOT, 9)) == {HOT: [6, 9]}
+    assert stage.poll((HOT, 9)) == {}
+    assert stage.poll((HOT, 9), (HOT, 10)) == {HOT: [10]}
+
+
 def test_reminders_of_a_slow_partition_leave_time_for_an_answer(stage: Stage) -> None:
     stage.input.resume(STILL, 5)
     times = []

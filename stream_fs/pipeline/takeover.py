@@ -1,0 +1,109 @@
+"""Taking over a partition: ownership, then the model as the last owner has left it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, replace
+
+from stream_fs.checkpoint import Progress
+from stream_fs.errors import OffsetGone
+from stream_fs.pipeline import events
+from stream_fs.pipeline.outcome import Model, model_of
+from stream_fs.pipeline.ports import Input, Outbox, Partition, Transport
+from stream_fs.pipeline.restore import last_progress, newest_usable
+from stream_fs.pipeline.sending import Sender
+from stream_fs.pipeline.settings import StreamSettings
+from stream_fs.pipeline.transaction import Transactions
+from stream_fs.selector import initial_state
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Taken:
+    """What was found; `progress` is None where nothing was committed yet.
+
+    `fallback` says why the newest snapshot was passed over.
+    """
+
+    model: Model
+    progress: Progress | None
+    fallback: str | None
+
+    @property
+    def behind(self) -> int:
+        """Chunks that were published after the snapshot, and have to be folded in again."""
+        return 0 if self.progress is None else self.progress.chunk - self.model.state.chunk
+
+
+class Takeover:
+    """Attempts to take over one partition, in short steps."""
+
+    def __init__(
+        self,
+        partition: Partition,
+        settings: StreamSettings,
+        transport: Transport,
+        source: Input,
+        outbox: Outbox,
+        observe: events.Observer,
+    ) -> None:
+        self._partition = partition
+        self._settings = settings
+        self._transport = transport
+        self._input = source
+        self._outbox = outbox
+        self._observe = observe
+
+    def attempt(
+        self, transactions: Transactions, sender: Sender, owned: Callable[[], None]
+    ) -> Generator[None, None, Taken]:
+        """Take over and restore; `owned` is called in between. Raises where a broker is silent."""
+        while not self._outbox.take_over():
+            yield
+        owned()
+        taken = yield from self._restored()
+        model, progress = taken.model, taken.progress
+        self._check_input(model.next)
+        if progress is None and self._settings.start == "latest":
+            progress = yield from transactions.through(lambda: sender.start(model))
+        self._compare_group(model.next if progress is None else progress.next_offset)
+        return replace(taken, progress=progress)
+
+    def _restored(self) -> Generator[None, None, Taken]:
+        log = self._transport.state_log(self._partition)
+        try:
+            progress = yield from last_progress(log, self._partition)
+            if progress is None:
+                return Taken(self._fresh_model(), None, None)
+            restored, fallback = yield from newest_usable(
+                log, self._partition, progress, self._settings.params
+            )
+        finally:
+            log.close()
+        model = model_of(restored)
+        if fallback is not None:
+            # The next snapshot takes the place of the damaged one, not of the whole one.
+            sound = [at for at in progress.snapshots if at.chunk <= model.state.chunk]
+            progress = replace(progress, snapshots=tuple(sound))
+        return Taken(model, progress, fallback)
+
+    def _fresh_model(self) -> Model:
+        low, high = self._input.bounds(self._partition)
+        state = initial_state(self._settings.params, self._settings.origin(self._partition))
+        start = low if self._settings.start == "earliest" else high
+        return Model(state, start, None, self._settings.cut)
+
+    def _check_input(self, offset: int) -> None:
+        low, high = self._input.bounds(self._partition)
+        if not low <= offset <= high:
+            raise OffsetGone(
+                f"the model of {self._partition} continues at offset {offset}, but the topic holds "
+                f"only [{low}, {high}): going on would skip records. Either begin anew with "
+                "`stream-fs checkpoint reset`, or accept the gap with "
+                f"`stream-fs checkpoint reset --keep-model --to-offset {low}`"
+            )
+
+    def _compare_group(self, offset: int) -> None:
+        advised = self._input.advised(self._partition)
+        if advised is not None and advised != offset:
+            self._observe(events.OffsetsDiffer(self._partition, group=advised, state=offset))
+            self._input.advise({self._partition: offset})
