@@ -26,6 +26,10 @@ class Batches:
         self._size = _FIRST
         self._begun = 0  # messages of a chunk that is not full
 
+    def begin(self) -> None:
+        """Whoever has got a partition begins with a chunk."""
+        self._begun = 0
+
     @property
     def next(self) -> int:
         """How many messages to ask for."""

@@ -228,12 +228,12 @@ class KafkaInput:
         """The end as the last fetch told it, or the broker where there was none for a while."""
         where = TopicPartition(partition.topic, partition.number)
         claim = self._claims.get(partition)
-        told = -1 if claim is None or claim.told is None else claim.told
+        told = None if claim is None else claim.told
         try:
             _, high = self._consumer.get_watermark_offsets(where, cached=True)
         except KafkaException:  # the client has never heard of it
             high = -1
-        end = max(high, told)
+        end = high if told is None else max(high, told)
         return end if end >= 0 else None
 
     def complaint(self) -> str | None:
@@ -307,6 +307,7 @@ class KafkaInput:
         self.trouble.clear()
 
     def _on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        self._batches.begin()
         ends = self._ends([Partition(p.topic, p.partition) for p in partitions])
         places = [TopicPartition(*partition, end) for partition, end in ends.items()]
         if self._incremental:

@@ -148,7 +148,7 @@ class ClientSettings:
         return {
             # The end of a partition is told by a fetch that found nothing, and whoever is placed
             # elsewhere waits for the one that is under way: it must not take long.
-            **self._reading({"fetch.wait.max.ms": 1}),
+            **self._reading({"fetch.wait.max.ms": 2}),
             "group.id": self.group,  # never joined, but the client asks for one
             "enable.partition.eof": True,
         }

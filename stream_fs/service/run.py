@@ -76,7 +76,7 @@ def run(
         log_event(event)
 
     with ExitStack() as stack:
-        # One thread for the sums: more processes, not more threads, and the same bytes everywhere.
+        # One thread for the sums: more processes, not more threads, and the same bytes each time.
         stack.enter_context(threadpool_limits(1))
         stopping.begin()
         states, aside = configuration.state_topics(), Aside()

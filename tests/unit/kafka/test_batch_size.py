@@ -33,6 +33,8 @@ def test_batches_end_with_a_chunk(size: int, usual: int) -> None:
     assert batches.next == usual
     batches.came([message] * 3)  # there were no more
     assert batches.next == usual - 3
+    batches.begin()
+    assert batches.next == usual
 
 
 def test_small_batches_end_anywhere() -> None:
