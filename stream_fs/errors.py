@@ -125,8 +125,8 @@ class AbortableError(TransportError):
 class FencedError(TransportError):
     """Somebody else owns the partition now; nothing more can be published for it.
 
-    Or we have ``given_up`` the ownership ourselves, because only who takes over again can tell how
-    a commit ended.
+    Or it is ``given_up`` and nobody else's: only who takes over again can tell how a commit ended,
+    or the broker does not know of our transaction.
     """
 
     def __init__(self, text: str, *, given_up: bool = False) -> None:

@@ -21,11 +21,16 @@ from stream_fs.errors import (
 )
 
 # The producer is void, and a new one that takes over can go on: another took over, or the broker
-# voided the transaction after its timeout, or forgot the producer after a week without any.
+# voided the transaction after its timeout.
 _FENCED: Final = {
     KafkaError._FENCED,
     KafkaError.PRODUCER_FENCED,
     KafkaError.INVALID_PRODUCER_EPOCH,
+}
+# Likewise, but nobody else has taken over, for of that the broker would tell first: it knows of no
+# transaction that could be ended, as after requests that were lost, or it has forgotten the
+# producer after a week without one.
+_UNKNOWN: Final = {
     KafkaError.INVALID_PRODUCER_ID_MAPPING,
     KafkaError.INVALID_TXN_STATE,
 }
@@ -170,8 +175,8 @@ def classified(
     """
     text = f"{doing}: {error.str()} [{error.name()}]"
     code = error.code()
-    if code in _FENCED:
-        return FencedError(text)
+    if code in _FENCED | _UNKNOWN:
+        return FencedError(text, given_up=code in _UNKNOWN)
     if (advice := _PERMANENT.get(code)) is not None:
         return FatalError(f"{text}; {advice}")
     if error.fatal():

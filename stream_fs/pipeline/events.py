@@ -97,11 +97,15 @@ class TransactionFailed:
 
 @dataclass(frozen=True, slots=True)
 class Fenced:
-    """Somebody else has taken the partition over; unless `final`, we take it back after a pause."""
+    """Somebody else has taken the partition over; unless `final`, we take it back after a pause.
+
+    Where it is `given_up`, there is nobody else, and it has to be taken over anew.
+    """
 
     partition: Partition
     error: str
     final: bool
+    given_up: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ class Fences:
     def note(self, now: float, error: FencedError) -> bool:
         """Count one more; whether it is the last that is endured.
 
-        An ownership that we have given up ourselves, as in an outage, is nobody else's doing.
+        An ownership that is given up, as in an outage, is nobody else's doing.
         """
         self._last = now
         if error.given_up:

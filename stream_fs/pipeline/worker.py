@@ -126,7 +126,9 @@ class Worker:
                 try:
                     task.finish(deadline)
                 except FencedError as error:
-                    self._around.observe(events.Fenced(partition, str(error), final=True))
+                    self._around.observe(
+                        events.Fenced(partition, str(error), final=True, given_up=error.given_up)
+                    )
         self.lost(partitions)
 
     def lost(self, partitions: Sequence[Partition]) -> None:
@@ -173,7 +175,9 @@ class Worker:
         self._tasks.pop(partition).close()
         fences = self._fences.setdefault(partition, Fences(self._jitter))
         final = fences.note(self._around.clock(), error)
-        self._around.observe(events.Fenced(partition, str(error), final=final))
+        self._around.observe(
+            events.Fenced(partition, str(error), final=final, given_up=error.given_up)
+        )
         if final:
             raise fences.refusal(str(partition), error)
         self._again[partition] = fences.again()

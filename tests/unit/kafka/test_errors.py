@@ -22,6 +22,22 @@ def error(
 
 
 @pytest.mark.parametrize(
+    ("code", "nobody"),
+    [
+        (KafkaError._FENCED, False),
+        (KafkaError.PRODUCER_FENCED, False),
+        (KafkaError.INVALID_PRODUCER_EPOCH, False),
+        (KafkaError.INVALID_TXN_STATE, True),
+        (KafkaError.INVALID_PRODUCER_ID_MAPPING, True),
+    ],
+)
+def test_who_is_to_blame_for_a_fence_is_told_apart(code: int, nobody: bool) -> None:
+    found = classified(error(code), "aborting")
+    assert isinstance(found, FencedError)
+    assert found.given_up == nobody
+
+
+@pytest.mark.parametrize(
     ("said", "expected"),
     [
         (error(KafkaError._FENCED, fatal=True), FencedError),

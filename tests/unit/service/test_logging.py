@@ -119,6 +119,7 @@ def test_times_are_utc() -> None:
         (events.SnapshotCommitted(HERE, 7, 10), "info"),
         (events.TransactionFailed(HERE, "given_up", "no broker"), "warning"),
         (events.Fenced(HERE, "epoch", final=True), "warning"),
+        (events.Fenced(HERE, "state", final=False, given_up=True), "warning"),
         (events.PartitionGone(HERE), "info"),
         (events.OffsetsDiffer(HERE, 90, 100), "warning"),
         (events.ReplayDiverged(HERE, 7), "warning"),
