@@ -96,7 +96,11 @@ class Life:
         self._process.code(PATIENCE_SECONDS)
 
     def stop(self) -> None:
-        """As a supervisor does it; everything is put in order."""
+        """As a supervisor does it; everything is put in order.
+
+        Not before it hears signals: on a busy machine it may take seconds to begin.
+        """
+        self.until(lambda: bool(self.log("listening")), "hearing signals")
         self.signal(signal.SIGTERM)
         self.expect(0)
 
