@@ -55,10 +55,10 @@ def many(broker: Broker, folder: Path, count: int) -> Account:
 def limit(partitions: int) -> Usage:
     """What deploy/sizing.md grants a process with so many, whose models are small.
 
-    Memory half as much again, as the limit of a container; threads also for transactions, and a
-    dozen connections that come and go.
+    Memory half as much again, as the limit of a container; threads also for transactions, of which
+    each partition has one at a time, and a dozen connections that come and go.
     """
-    return Usage(1.5 * (100 + 0.6 * partitions), 15 + 4 * partitions + 8, 30 + 8 * partitions)
+    return Usage(1.5 * (100 + 0.6 * partitions), 15 + 5 * partitions + 8, 30 + 8 * partitions)
 
 
 def run(options: Namespace) -> Iterator[Account]:

@@ -60,11 +60,16 @@ def of_file(path: FilePath) -> dict[str, Any]:
 def of_environment(environ: Mapping[str, str]) -> Iterator[Setting]:
     """The variables that name a key; they have a double underscore."""
     for name, text in sorted(environ.items()):
-        if name.startswith(PREFIX) and "__" in name:
+        if _names_key(name):
             parts = name.removeprefix(PREFIX).lower().split("__")
             if parts[:2] == _PROPERTIES:
                 parts = [*_PROPERTIES, ".".join(parts[2:]).replace("_", ".")]
             yield Setting(tuple(parts), text, name)
+
+
+def _names_key(variable: str) -> bool:
+    """Whether a variable is meant to name a section and a key."""
+    return variable.startswith(PREFIX) and "__" in variable.removeprefix(PREFIX)
 
 
 def mistaken_variables(environ: Mapping[str, str]) -> Iterator[Problem]:
@@ -77,7 +82,7 @@ def mistaken_variables(environ: Mapping[str, str]) -> Iterator[Problem]:
     # By what follows the prefix, which all of them share.
     known = {one.removeprefix(PREFIX): one for one in (*keys, *sorted(OTHER_VARIABLES))}
     for name in sorted(environ):
-        if not name.startswith(PREFIX) or "__" in name or name in OTHER_VARIABLES:
+        if not name.startswith(PREFIX) or _names_key(name) or name in OTHER_VARIABLES:
             continue
         if "KUBERNETES_SERVICE_HOST" in environ and _OF_KUBERNETES.search(name):
             continue

@@ -69,6 +69,7 @@ def test_every_variable_that_is_read_somewhere_is_known() -> None:
         ("STREAM_FS_CONFG", "did you mean STREAM_FS_CONFIG?"),
         ("STREAM_FS_SERVICE_PORT", "did you mean STREAM_FS_SERVICE__PORT?"),
         ("STREAM_FS_X", "keys are STREAM_FS_SECTION__KEY"),
+        ("STREAM_FS__SEED", "keys are STREAM_FS_SECTION__KEY"),
     ],
 )
 def test_a_variable_that_nothing_reads_is_a_mistake(tmp_path: Path, name: str, hint: str) -> None:
