@@ -14,7 +14,7 @@ from tests.benchmarks.service.plan import TINY
 from tests.benchmarks.service.sections import SECTIONS, Section
 
 FIGURES = {
-    "reading": 3,
+    "reading": 5,
     "whole": 2,
     "publishing": 1,
     "restoring": 1,

@@ -277,4 +277,6 @@ class _Expected:
 
     def __call__(self, error: KafkaError | None, message: Produced) -> None:
         assert error is None, error
-        assert message.offset() == self._offset
+        # Nobody tells it of a record that was written before, when only the answer was lost.
+        offset = message.offset()
+        assert offset in (None, self._offset), f"{offset} in place of {self._offset}"
