@@ -8,6 +8,8 @@ import time
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from stream_fs.service.exit_codes import ExitCode
+from tests.integration.processes import wait_until
 from tests.recovery.content import SNAPSHOT_EVERY, has_snapshot
 from tests.recovery.journey import Journey
 from tests.recovery.life import Life
@@ -107,7 +109,14 @@ def overtake(journey: Journey) -> None:
     other = journey.start()
     journey.reach(other, committed + 5)
     late.signal(signal.SIGCONT)
-    late.until(lambda: bool(late.log("taken over by another owner")), "being fenced")
+    # Both have one name in the group: it may hear first that it has lost that.
+    wait_until(
+        lambda: bool(late.log("taken over by another owner")) or late.ended,
+        "the late one hears of it",
+    )
+    if late.ended:
+        late.expect(ExitCode.BROKER)
+        assert late.said("group.instance.id"), late.wrong("does not say why it ended")
     late.kill()
     other.stop()
 
