@@ -19,6 +19,7 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
+from stream_fs.service.heap import keep_freed_memory
 from tests.benchmarks.contests import (
     Contest,
     against_kernels,
@@ -109,6 +110,7 @@ class Figures:
 
 
 def measure(plan: Plan) -> Figures:
+    keep_freed_memory()  # as the service does; the rivals have it, too
     with threadpool_limits(limits=1):
         comparisons = list(compare(plan))
         growths = [
