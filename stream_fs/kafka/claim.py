@@ -26,15 +26,15 @@ class Claim:
     """To be asked for as soon as the client can."""
     placed: int | None = None
     """Asked for, but nothing was received yet."""
-    due: float = 0.0
+    _due: float = 0.0
     """When to ask for it once more."""
-    pause: float = FIRST_PAUSE
+    _pause: float = FIRST_PAUSE
     """Seconds between the last two times."""
     delivered: float = 0.0
     """When something came."""
     told: int | None = None
     """Where the partition ends, as the broker says while it is silent."""
-    asked: tuple[int, int] | None = None
+    _asked: tuple[int, int] | None = None
     """The offset and the end at which it was found to stand still."""
     _gap: tuple[int, int] | None = None
     """Where records seemed to be missing: the offset that was wanted, and the one that came."""
@@ -44,17 +44,17 @@ class Claim:
     def place(self, offset: int, now: float) -> None:
         """Something is asked for, from this offset on."""
         self.placed = offset
-        self.due, self.pause = now + FIRST_PAUSE, FIRST_PAUSE
+        self._due, self._pause = now + FIRST_PAUSE, FIRST_PAUSE
 
     def remind(self, now: float) -> int | None:
         """The offset to ask for once more, less and less often; None where that is not due.
 
         A seek voids the answer that is on its way: where answers take long, none would ever come.
         """
-        if self.placed is None or now <= self.due:
+        if self.placed is None or now <= self._due:
             return None
-        self.pause = min(2 * self.pause, LONGEST_PAUSE)
-        self.due = now + self.pause
+        self._pause = min(2 * self._pause, LONGEST_PAUSE)
+        self._due = now + self._pause
         return self.placed
 
     def rest(self) -> None:
@@ -95,7 +95,7 @@ class Claim:
         offset = self.wanted
         if offset is None or self.placed is not None or end <= offset:
             return None
-        if self.asked == (offset, end):
+        if self._asked == (offset, end):
             return None
-        self.asked = (offset, end)
+        self._asked = (offset, end)
         return offset

@@ -74,8 +74,9 @@ def delivered(
             failed(message)
         received = [message for message in received if message.error() is None]
     found: dict[Partition, Delivery] = {}
-    for (topic, number), messages in _by_place(received).items():
-        lowest = wanted.get(Partition(topic, number))
+    for place, messages in _by_place(received).items():
+        partition = Partition(*place)
+        lowest = wanted.get(partition)
         if lowest is None:
             continue
         offsets = cast("list[int]", [message.offset() for message in messages])
@@ -83,7 +84,7 @@ def delivered(
             messages = [message for message in messages if cast(int, message.offset()) >= lowest]
             offsets = [offset for offset in offsets if offset >= lowest]
         if messages:
-            found[Partition(topic, number)] = Delivery(messages, offsets)
+            found[partition] = Delivery(messages, offsets)
     return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from tests.benchmarks.peers import environment
 from tests.benchmarks.service import __main__ as bench
 from tests.benchmarks.service import growing
 from tests.benchmarks.service.plan import FULL, QUICK, TINY, Plan
-from tests.benchmarks.service.reading import Layout, Unpacking, timed
+from tests.benchmarks.service.reading import Decoding, Layout, Unpacking, timed
 from tests.benchmarks.service.records import Mix
 from tests.benchmarks.service.report import Report
 from tests.benchmarks.service.sections import SECTIONS, Figure, Section
@@ -50,25 +50,21 @@ def test_the_interval_of_a_median_is_a_pair_of_order_statistics() -> None:
     assert median_interval(range(101)) == (40, 60)
 
 
+@pytest.mark.parametrize("make", [Layout, Unpacking])
 @pytest.mark.parametrize("mix", [Mix(5), Mix(100, views=1), Mix(300, views=4)], ids=str)
-def test_the_bare_loops_find_the_rows_that_the_decoder_finds(mix: Mix) -> None:
+def test_the_bare_loops_find_the_rows_that_the_decoder_finds(
+    mix: Mix, make: Callable[[Mix], Decoding]
+) -> None:
     records = mix.records(120)
-    layout = Layout(mix)
+    decoding = make(mix)
     messages = [Message(topic="t", partition=0, offset=0, value=value) for value in records]
-    rows = layout.matrix(layout.tails(messages))
     batch = RecordDecoder(mix.declared).decode(records)
     expected = np.hstack([batch.views[n].dense() for n in mix.names])
-    np.testing.assert_array_equal(rows, expected)
-    one_by_one = layout.empty(len(records))
-    for row, value in zip(one_by_one, records, strict=True):
-        layout.copy(value, row)
-    np.testing.assert_array_equal(one_by_one, expected)
-    reader = Unpacking(mix)
-    matrices = reader.matrices([reader.views(message) for message in messages])
-    np.testing.assert_array_equal(np.hstack(matrices), expected)
-    one_by_one = reader.empty(len(records))
+    joined = np.hstack(decoding.joined([decoding.part(message) for message in messages]))
+    np.testing.assert_array_equal(joined, expected)
+    one_by_one = np.empty_like(expected)
     for row, message in zip(one_by_one, messages, strict=True):
-        reader.copy(message, row)
+        decoding.copy(message, row)
     np.testing.assert_array_equal(one_by_one, expected)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
 from stream_fs.pipeline.chunker import Chunker
@@ -30,7 +30,7 @@ def reading(stage: Stage, plan: Plan) -> Iterator[Comparison]:
 
     The goal is against the faster one of those that decode.
     """
-    loops = {"raw consume": raw, **BLIND, **DECODING}
+    loops: dict[str, Callable[[Stage, Source], float]] = {"raw consume": raw, **BLIND, **DECODING}
     for size, count in plan.ingest:
         with stage.source(Mix.of_bytes(size), count) as source:
             taken = plan.turns_of(

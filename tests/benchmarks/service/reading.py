@@ -5,7 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from functools import partial
 from itertools import count
+from typing import Any, Protocol
 
 import msgpack
 import numpy as np
@@ -32,70 +34,35 @@ def raw(stage: Stage, source: Source) -> float:
     return _bare(stage, source, lambda _: None)
 
 
-def joined(stage: Stage, source: Source) -> float:
-    """Seconds of consuming, unpacking, and joining each view of the records of a chunk."""
-    reader = Unpacking(source.mix)
-    views: list[dict[str, bytes]] = []
+def joined(make: Callable[[Mix], Decoding], stage: Stage, source: Source) -> float:
+    """Seconds of consuming, and of joining what is taken of the records of a chunk."""
+    decoding = make(source.mix)
+    parts: list[Any] = []
 
     def take(messages: Sequence[Message]) -> None:
-        views.extend(map(reader.views, messages))
-        while len(views) >= CHUNK:
-            reader.matrices(views[:CHUNK])
-            del views[:CHUNK]
+        parts.extend(map(decoding.part, messages))
+        while len(parts) >= CHUNK:
+            decoding.joined(parts[:CHUNK])
+            del parts[:CHUNK]
 
     return _bare(stage, source, take)
 
 
-def row_by_row(stage: Stage, source: Source) -> float:
-    """Seconds of consuming, unpacking, and copying each view of each record into its row."""
-    reader = Unpacking(source.mix)
-    rows, filled = reader.empty(CHUNK), 0
-
-    def take(messages: Sequence[Message]) -> None:
-        nonlocal rows, filled
-        for message in messages:
-            if filled == CHUNK:
-                rows, filled = reader.empty(CHUNK), 0
-            reader.copy(message, rows[filled])
-            filled += 1
-
-    return _bare(stage, source, take)
-
-
-def blindly_joined(stage: Stage, source: Source) -> float:
-    """Seconds of consuming, and of joining the records of a chunk and copying their columns."""
-    layout = Layout(source.mix)
-    values: list[bytes] = []
-
-    def take(messages: Sequence[Message]) -> None:
-        values.extend(layout.tails(messages))
-        while len(values) >= CHUNK:
-            layout.matrix(values[:CHUNK])
-            del values[:CHUNK]
-
-    return _bare(stage, source, take)
-
-
-def blindly_row_by_row(stage: Stage, source: Source) -> float:
+def row_by_row(make: Callable[[Mix], Decoding], stage: Stage, source: Source) -> float:
     """Seconds of consuming, and of copying each view of each record into its row of a chunk."""
-    layout = Layout(source.mix)
-    rows, filled = layout.empty(CHUNK), 0
+    decoding = make(source.mix)
+    width = source.mix.dimension * source.mix.views
+    rows, filled = np.empty((CHUNK, width), "<f4"), 0
 
     def take(messages: Sequence[Message]) -> None:
         nonlocal rows, filled
         for message in messages:
             if filled == CHUNK:
-                rows, filled = layout.empty(CHUNK), 0
-            layout.copy(message.value(), rows[filled])  # type: ignore[arg-type]  # there are no tombstones
+                rows, filled = np.empty((CHUNK, width), "<f4"), 0
+            decoding.copy(message, rows[filled])
             filled += 1
 
     return _bare(stage, source, take)
-
-
-DECODING = {"decode, joined": joined, "decode, row by row": row_by_row}
-"""The least that makes matrices of records; which one is faster depends on their size."""
-BLIND = {"blind copy, joined": blindly_joined, "blind copy, row by row": blindly_row_by_row}
-"""The same for bytes that are known to be where they always are: no decoder can do with less."""
 
 
 def ingest(stage: Stage, source: Source) -> float:
@@ -136,6 +103,19 @@ def timed(poll: Callable[[], int], records: int) -> float:
     return (time.perf_counter() - begin) * records / (records - first)
 
 
+class Decoding(Protocol):
+    """A way from packed records that have every view to matrices."""
+
+    def part(self, message: Message) -> Any:
+        """What is kept of a record until its chunk is full."""
+
+    def joined(self, parts: Sequence[Any]) -> Sequence[Matrix]:
+        """The rows of a chunk, all together or view by view."""
+
+    def copy(self, message: Message, row: Matrix) -> None:
+        """The views of one record, side by side."""
+
+
 class Unpacking:
     """Records read with msgpack's own decoder, and nothing checked."""
 
@@ -143,27 +123,23 @@ class Unpacking:
         self._names = mix.names
         self._width = mix.dimension
 
-    def views(self, message: Message) -> dict[str, bytes]:
-        """The packed views of one record."""
+    def part(self, message: Message) -> dict[str, bytes]:
+        """Its packed views."""
         found: dict[str, bytes] = msgpack.unpackb(message.value())["views"]
         return found
 
-    def matrices(self, records: Sequence[dict[str, bytes]]) -> list[Matrix]:
+    def joined(self, parts: Sequence[dict[str, bytes]]) -> list[Matrix]:
         """For every view one row of each record."""
         return [
-            np.frombuffer(b"".join([views[name] for views in records]), "<f4").reshape(
-                len(records), self._width
+            np.frombuffer(b"".join([views[name] for views in parts]), "<f4").reshape(
+                len(parts), self._width
             )
             for name in self._names
         ]
 
-    def empty(self, count: int) -> Matrix:
-        """Room for so many records."""
-        return np.empty((count, self._width * len(self._names)), "<f4")
-
     def copy(self, message: Message, row: Matrix) -> None:
         """The views of one record, side by side."""
-        views, width = self.views(message), self._width
+        views, width = self.part(message), self._width
         for number, name in enumerate(self._names):
             row[number * width : (number + 1) * width] = np.frombuffer(views[name], "<f4")
 
@@ -184,29 +160,38 @@ class Layout:
             self._places.append(self._places[-1] + self._row + head)
         self._span = self._places[-1] + self._row
 
-    def tails(self, messages: Sequence[Message]) -> list[bytes]:
-        """The bytes of each record from its first row on."""
-        return [message.value()[-self._span :] for message in messages]  # type: ignore[index]  # there are no tombstones
+    def part(self, message: Message) -> bytes:
+        """Its bytes from the first row on."""
+        return message.value()[-self._span :]  # type: ignore[index]  # there are no tombstones
 
-    def matrix(self, tails: Sequence[bytes]) -> Matrix:
+    def joined(self, parts: Sequence[bytes]) -> list[Matrix]:
         """One row for each record, its views side by side."""
-        found = np.frombuffer(b"".join(tails), np.uint8).reshape(len(tails), self._span)
-        rows = np.empty((len(tails), self._row * len(self._places)), np.uint8)
+        found = np.frombuffer(b"".join(parts), np.uint8).reshape(len(parts), self._span)
+        rows = np.empty((len(parts), self._row * len(self._places)), np.uint8)
         for number, place in enumerate(self._places):
             start = number * self._row
             rows[:, start : start + self._row] = found[:, place : place + self._row]
-        return rows.view("<f4")
+        return [rows.view("<f4")]
 
-    def empty(self, count: int) -> Matrix:
-        """Room for so many records."""
-        return np.empty((count, self._row // 4 * len(self._places)), "<f4")
-
-    def copy(self, value: bytes, row: Matrix) -> None:
+    def copy(self, message: Message, row: Matrix) -> None:
         """The views of one record, side by side."""
+        value: bytes = message.value()  # type: ignore[assignment]  # there are no tombstones
         start, width = len(value) - self._span, self._row // 4
         for number, place in enumerate(self._places):
             found = np.frombuffer(value, "<f4", width, start + place)
             row[number * width : (number + 1) * width] = found
+
+
+DECODING = {
+    "decode, joined": partial(joined, Unpacking),
+    "decode, row by row": partial(row_by_row, Unpacking),
+}
+"""The least that makes matrices of records; which one is faster depends on their size."""
+BLIND = {
+    "blind copy, joined": partial(joined, Layout),
+    "blind copy, row by row": partial(row_by_row, Layout),
+}
+"""The same for bytes that are known to be where they always are: no decoder can do with less."""
 
 
 class _Assigned:
