@@ -26,7 +26,7 @@ help: ## list the targets
 
 setup: $(STAMP) ## make .venv with the locked versions of everything
 
-$(STAMP): constraints.txt pyproject.toml hatch_build.py stream_fs/selector/turn.c
+$(STAMP): constraints.txt pyproject.toml hatch_build.py $(wildcard stream_fs/selector/*.c)
 	@echo "making $(VENV) with the locked versions of everything; the first time takes a minute or two …"
 	@PYTHON="$(PYTHON)" bash .ci/venv $(VENV)
 	@# Wheels only: building from source would fetch build tools that are not locked.

@@ -16,8 +16,13 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-SOURCE = Path("stream_fs/selector/turn.c")
-KINDS = {"float32": "float", "float64": "double"}
+FOLDER = Path("stream_fs/selector")
+LIBRARIES = {
+    "turn_float32": ("turn.c", ["-DREAL=float"]),
+    "turn_float64": ("turn.c", ["-DREAL=double"]),
+    "choose": ("choose.c", []),
+}
+"""By name: the source, and what is defined for it."""
 OPTIONS = [
     *("-std=c11", "-O3", "-fPIC", "-shared"),
     # Lets loops with roots, and sums that say so, use vectors; changes no result otherwise.
@@ -32,38 +37,32 @@ class CompiledLoops(BuildHookInterface[Any]):
         """Compile, and mark the wheel as made for this platform."""
         if self.target_name != "wheel":
             return
-        source = Path(self.root, SOURCE)
+        folder = Path(self.root, FOLDER)
         try:
-            for name, kind in KINDS.items():
-                compile_library(source, library_of(source, name), kind)
+            for name, (source, definitions) in LIBRARIES.items():
+                compile_library(folder / source, folder / f"{name}.so", definitions)
         except (OSError, subprocess.CalledProcessError) as error:
-            for name in KINDS:
-                library_of(source, name).unlink(missing_ok=True)
+            for name in LIBRARIES:
+                (folder / f"{name}.so").unlink(missing_ok=True)
             said = getattr(error, "stderr", None) or error
             self.app.display_warning(
                 f"the compiled core is left out, updates will be slower: {said}"
             )
             return
-        build_data["artifacts"] += [f"/{library_of(SOURCE, name)}" for name in KINDS]
+        build_data["artifacts"] += [f"/{FOLDER}/{name}.so" for name in LIBRARIES]
         build_data["pure_python"] = False
         platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
         build_data["tag"] = f"py3-none-{platform}"
 
 
-def library_of(source: Path, name: str) -> Path:
-    """Where the library for a precision is put: beside its source."""
-    return source.with_name(f"{source.stem}_{name}.so")
-
-
-def compile_library(source: Path, library: Path, kind: str) -> None:
+def compile_library(source: Path, library: Path, definitions: list[str]) -> None:
     """Make a library, which is there whole or not at all: somebody may be loading it."""
     digest = hashlib.sha256(source.read_bytes()).hexdigest()
     unfinished = library.with_suffix(f".{os.getpid()}")
     compiler = shlex.split(os.environ.get("CC") or "cc")
-    definitions = [f"-DREAL={kind}", f'-DSOURCE="{digest}"']
     try:
         subprocess.run(
-            [*compiler, *OPTIONS, *definitions, "-o", unfinished, source],
+            [*compiler, *OPTIONS, *definitions, f'-DSOURCE="{digest}"', "-o", unfinished, source],
             check=True,
             capture_output=True,
             text=True,

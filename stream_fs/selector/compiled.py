@@ -35,7 +35,7 @@ class CompiledTurns:
     ) -> None:
         count, size, K = U.shape
         self._problems, self._repeats = problems, repeats
-        self._library, self._floor = library.load(U.dtype), FLOORS[U.dtype]
+        self._library, self._floor = library.turns(U.dtype), FLOORS[U.dtype]
         self._limits = EPSILON, self._floor, CEILINGS[U.dtype]
         # U beside W̃U: one product gives UᵀU and UᵀW̃U, another one 2ξUUᵀU + aW̃UVᵀV.
         self._both = np.concatenate([U, np.zeros_like(U)], axis=2)

@@ -1,4 +1,4 @@
-"""Which core does the iterations of a chunk: the compiled one where it was built, else numpy.
+"""Which core does the small loops: the compiled one where it was built, else numpy.
 
 The variable STREAM_FS_CORE can demand one of them. Both do the same and differ by rounding; either
 gives the same bytes whenever it is given the same input.
@@ -13,6 +13,7 @@ from typing import Literal, get_args
 from stream_fs.errors import InvalidParameter
 from stream_fs.selector import library
 from stream_fs.selector.arrays import Working
+from stream_fs.selector.choice import Choose, choose_compiled, choose_with_numpy
 from stream_fs.selector.compiled import CompiledTurns
 from stream_fs.selector.problem import Problem, Turns
 from stream_fs.selector.turns import NumpyTurns
@@ -40,3 +41,8 @@ def begin(
     mixed = any(problem.data.rows.dtype != U.dtype for problem in problems)
     turns = NumpyTurns if mixed or in_use() == "numpy" else CompiledTurns
     return turns(problems, tied, U, start, repeats)
+
+
+def choice_in_use() -> Choose:
+    """How the features of a ranking are chosen, on the core in use."""
+    return choose_with_numpy if in_use() == "numpy" else choose_compiled

@@ -1,7 +1,7 @@
-"""The library that turn.c is compiled to, where it was built: how it is found and what it takes.
+"""What turn.c and choose.c are compiled to, where that was done: how it is found and what it takes.
 
-It is built when the package is installed, where there is a C compiler (hatch_build.py). It knows
-nothing of Python and is loaded with ctypes, so that one serves every version of Python.
+The libraries are built when the package is installed, where there is a C compiler (hatch_build.py).
+They know nothing of Python and are loaded with ctypes, so that one serves every version of Python.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-SOURCE = Path(__file__).with_name("turn.c")
+PLACE = Path(__file__).parent
 OUTDATED = "it was built of another source: install the package again"
 ARRAYS = (
     *("present", "share", "fit", "pull", "still", "part", "norm", "starts", "columns", "springs"),
@@ -49,11 +49,11 @@ class View(ctypes.Structure):
 
 @cache
 def missing() -> str | None:
-    """Why there is no library for every precision; None where there is."""
-    digest = hashlib.sha256(SOURCE.read_bytes()).hexdigest().encode()
-    for precision in (np.float32, np.float64):
+    """Why there is no compiled core; None where there is."""
+    for load, source in ((_single, "turn.c"), (_double, "turn.c"), (choice, "choose.c")):
+        digest = hashlib.sha256((PLACE / source).read_bytes()).hexdigest().encode()
         try:
-            made_of = (ctypes.c_char * len(digest)).in_dll(load(np.dtype(precision)), "source")
+            made_of = (ctypes.c_char * len(digest)).in_dll(load(), "source")
         except OSError:
             return "it was not built, for want of a C compiler"
         except (AttributeError, ValueError):
@@ -63,14 +63,32 @@ def missing() -> str | None:
     return None
 
 
+def _single() -> Any:
+    return turns(np.dtype(np.float32))
+
+
+def _double() -> Any:
+    return turns(np.dtype(np.float64))
+
+
 @cache
-def load(precision: np.dtype[Any]) -> Any:
-    """The library for this precision."""
-    library = ctypes.CDLL(str(SOURCE.with_name(f"{SOURCE.stem}_{precision}.so")))
+def turns(precision: np.dtype[Any]) -> Any:
+    """turn.c for this precision."""
+    library = ctypes.CDLL(str(PLACE / f"turn_{precision}.so"))
     for name, further in FUNCTIONS.items():
         function = getattr(library, name)
         function.argtypes = (ctypes.POINTER(View), ctypes.c_int64, *further)
         function.restype = ctypes.c_double if name == "agree" else None
+    return library
+
+
+@cache
+def choice() -> Any:
+    """choose.c."""
+    library = ctypes.CDLL(str(PLACE / "choose.so"))
+    real, whole, array = ctypes.c_double, ctypes.c_int64, ctypes.c_void_p
+    library.choose.argtypes = (whole, *5 * (array,), *3 * (real,), whole, whole, array)
+    library.choose.restype = whole
     return library
 
 

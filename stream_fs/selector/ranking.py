@@ -10,13 +10,14 @@ import numpy as np
 
 from stream_fs.errors import InvalidParameter
 from stream_fs.selector.arrays import Floats, Indices, Working
+from stream_fs.selector.choice import Rival, novelty
+from stream_fs.selector.core import choice_in_use
 from stream_fs.selector.params import Budget
 from stream_fs.selector.state import ViewState
 
-BLOCK = 256
-"""Candidates looked at together; the order does not depend on it."""
-ROUNDING = 1e-5
-"""Novelty that is nothing but single precision: a copy must not be worth anything."""
+BLOCKS = (256, 1000)
+"""Candidates looked at together, at least and at most; in between twice as many as are needed, since
+some have to wait for a rival outside. The order does not depend on it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,78 +88,57 @@ def order(scores: Floats, directions: Working | None, depth: int | None = None) 
 def _greedy(scores: Floats, directions: Working, depth: int) -> Indices:
     """The first `depth` choices, or fewer where nothing is worth anything any more.
 
-    A feature's value only falls as others are chosen. So the best of a block of leaders may be
+    A feature's worth only falls as others are chosen. So the best of a block of leaders may be
     taken as long as it is not below the best feature outside the block; then one matrix product
-    brings every value up to date, and the next block follows.
+    brings all that are left up to date, and the next block follows.
     """
-    chance = 2 / directions.shape[1]
-    novelty = np.ones_like(scores)
-    free = np.ones(len(scores), bool)
-    chosen: list[int] = []
-    while len(chosen) < depth:
-        value = np.where(free, scores * novelty, -1.0)
-        block = _leaders(value, BLOCK)
-        pairs = _novelty(_squared_cosines(directions[block], directions[block]), chance)
-        taken = _choose(value, novelty, scores, pairs, block, depth - len(chosen))
-        if not taken:
+    choose, chance = choice_in_use(), 2 / directions.shape[1]
+    left = np.arange(len(scores))
+    nearest = np.zeros(len(scores), np.float32)
+    chosen = [left[:0]]
+    missing = depth
+    while missing and len(left):
+        worth = scores * novelty(nearest, chance)
+        block = _leaders(worth, min(max(BLOCKS[0], 2 * missing), BLOCKS[1]))
+        leading = directions[block]
+        taken = block[
+            choose(
+                scores[block],
+                left[block],
+                np.square(leading @ leading.T),
+                nearest[block],
+                chance,
+                _rival(worth, block, left),
+                missing,
+            )
+        ]
+        if not len(taken):
             break
-        chosen += taken
-        free[taken] = False
-        nearest = _squared_cosines(directions, directions[taken]).max(axis=1)
-        np.minimum(novelty, _novelty(nearest, chance), out=novelty)
-    return np.array(chosen, np.intp)
+        chosen.append(left[taken])
+        missing -= len(taken)
+        new, others = directions[taken], np.delete(np.arange(len(left)), taken)
+        left, scores, directions = left[others], scores[others], directions[others]
+        cosines = new @ directions.T
+        nearest = np.maximum(nearest[others], np.square(cosines, out=cosines).max(axis=0))
+    return np.concatenate(chosen)
 
 
-def _leaders(value: Floats, count: int) -> Indices:
+def _leaders(worth: Floats, count: int) -> Indices:
     """The `count` largest, ties to the lower index; sorted by index."""
-    if len(value) <= count:
-        return np.arange(len(value))
-    threshold = np.partition(value, len(value) - count)[len(value) - count]
-    above = np.flatnonzero(value > threshold)
-    level = np.flatnonzero(value == threshold)[: count - len(above)]
+    if len(worth) <= count:
+        return np.arange(len(worth))
+    threshold = np.partition(worth, len(worth) - count)[len(worth) - count]
+    above = np.flatnonzero(worth > threshold)
+    level = np.flatnonzero(worth == threshold)[: count - len(above)]
     return np.sort(np.concatenate([above, level]))
 
 
-def _choose(
-    value: Floats,
-    novelty: Floats,
-    scores: Floats,
-    pairs: Floats,
-    block: Indices,
-    most: int,
-) -> list[int]:
-    """Greedy choices within the block, up to the first that a feature outside could beat.
-
-    `pairs` is the novelty of every feature of the block beside every other.
-    """
-    outside = value.copy()
+def _rival(worth: Floats, block: Indices, features: Indices) -> Rival:
+    """The best one that is not in the block; where there is none, one that beats nobody."""
+    outside = worth.copy()
     outside[block] = -1.0
-    rival = int(np.argmax(outside))
-    left, worth = novelty[block], value[block].copy()
-    taken: list[int] = []
-    while len(taken) < most:
-        best = int(np.argmax(worth))
-        feature = int(block[best])
-        if worth[best] <= 0 or (worth[best], -feature) < (outside[rival], -rival):
-            break
-        taken.append(feature)
-        np.minimum(left, pairs[best], out=left)
-        worth = np.where(worth < 0, worth, scores[block] * left)
-        worth[best] = -1.0
-    return taken
-
-
-def _squared_cosines(directions: Working, chosen: Working) -> Working:
-    """cos² of every direction with every chosen one."""
-    cosines = directions @ chosen.T
-    return np.square(cosines, out=cosines)
-
-
-def _novelty(squares: Working, b: float) -> Floats:
-    """1 − clip((cos² − b)/(1 − b), 0, 1)."""
-    novelty = np.clip((1 - squares.astype(np.float64)) / (1 - b), 0.0, 1.0)
-    novelty[novelty < ROUNDING] = 0.0
-    return np.asarray(novelty, np.float64)
+    best = int(outside.argmax())
+    return Rival(float(outside[best]), int(features[best]))
 
 
 def shares(dimensions: Sequence[int], share: float, budget: Budget) -> list[int]:

@@ -8,6 +8,8 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 import scipy.sparse
+from hypothesis import given
+from hypothesis import strategies as st
 
 from stream_fs.errors import InvalidParameter
 from stream_fs.selector import (
@@ -21,10 +23,12 @@ from stream_fs.selector import (
     update,
 )
 from stream_fs.selector import core as cores
+from stream_fs.selector.choice import Rival, choose_compiled, choose_with_numpy
 from stream_fs.selector.compiled import CompiledTurns
 from stream_fs.selector.params import Preset
 from stream_fs.selector.state import flatten
 from stream_fs.selector.turns import NumpyTurns
+from tests.properties.streams import SEEDS
 
 CLOSE = {np.float32: 2e-3, np.float64: 1e-9}
 VIEWS = [View("a", 12), View("b", 30), View("c", 5)]
@@ -81,6 +85,30 @@ def test_they_differ_by_rounding_alone(
         np.testing.assert_allclose(one.objective, other.objective, rtol=CLOSE[precision])
 
 
+@given(
+    seed=SEEDS,
+    n=st.integers(1, 70),
+    most=st.integers(0, 80),
+    rival=st.sampled_from([-1.0, 0.25, 0.5]) | st.floats(-1, 1),
+)
+def test_they_choose_the_same_features(seed: int, n: int, most: int, rival: float) -> None:
+    """To the last digit, among copies, ties, worthless ones, and what is like an earlier choice."""
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(n, 8)) * (rng.random((n, 1)) < 0.9)
+    rows[rng.random(n) < 0.3] = rows[0]
+    rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-30)
+    rows = rows.astype(np.float32)
+    block = (
+        rng.choice([0.0, 0.25, 0.5, rng.random()], size=n),
+        np.sort(rng.permutation(2 * n)[:n]),
+        np.square(rows @ rows.T),
+        np.where(rng.random(n) < 0.5, 0, rng.random(n)).astype(np.float32),
+    )
+    limits = (0.25, Rival(rival, int(rng.integers(2 * n))), most)
+    found = cores.choice_in_use()(*block, *limits)
+    assert found.tolist() == choose_with_numpy(*block, *limits).tolist()
+
+
 def test_it_is_the_core_that_was_demanded(core: str, monkeypatch: pytest.MonkeyPatch) -> None:
     used = []
     for kind in (NumpyTurns, CompiledTurns):
@@ -92,6 +120,8 @@ def test_it_is_the_core_that_was_demanded(core: str, monkeypatch: pytest.MonkeyP
 
         monkeypatch.setattr(kind, "turn", spy)
     assert cores.in_use() == core
+    choosing = {"numpy": choose_with_numpy, "compiled": choose_compiled}
+    assert cores.choice_in_use() is choosing[core]
     outcome(core, "default", np.float32, False, 1)
     assert set(used) == {{"numpy": NumpyTurns, "compiled": CompiledTurns}[core]}
 

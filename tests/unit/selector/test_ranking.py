@@ -61,7 +61,7 @@ def test_blocks_give_the_order_of_the_plain_rule(
 ) -> None:
     scores, rows = instance
     depth = data.draw(st.integers(1, len(scores) + 3))
-    with mock.patch.object(ranking, "BLOCK", block):
+    with mock.patch.object(ranking, "BLOCKS", (block, block)):
         assert order(scores, rows, depth).tolist() == plain_greedy(scores, rows, depth)
         assert order(scores, rows).tolist() == plain_greedy(scores, rows, len(scores))
 
@@ -79,7 +79,7 @@ def test_no_feature_beats_the_one_that_was_chosen(seed: int, d: int, r: int, blo
     rows[rng.random(d) < 0.3] = rows[0]
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     scores = rng.random(d)
-    with mock.patch.object(ranking, "BLOCK", block):
+    with mock.patch.object(ranking, "BLOCKS", (block, block)):
         found = order(scores, rows.astype(np.float32)).tolist()
     assert sorted(found) == list(range(d))
     b = 2 / r
@@ -98,7 +98,7 @@ def test_copies_that_are_left_over_follow_by_score() -> None:
     rows = (row / np.linalg.norm(row) * (1 + 1e-7 * rng.normal(size=(300, 64)))).astype(np.float32)
     scores = rng.random(300)
     for block in (1, 7, 256):
-        with mock.patch.object(ranking, "BLOCK", block):
+        with mock.patch.object(ranking, "BLOCKS", (block, block)):
             assert order(scores, rows).tolist() == np.argsort(-scores).tolist()
 
 
