@@ -16,7 +16,7 @@ from stream_fs.selector.params import Budget
 from stream_fs.selector.state import ViewState
 
 BLOCKS = (256, 1000)
-"""Candidates looked at together, at least and at most; in between twice as many as are needed, since
+"""Candidates looked at together, at least and at most; between these twice what is needed, as
 some have to wait for a rival outside. The order does not depend on it."""
 
 
