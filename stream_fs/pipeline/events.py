@@ -72,6 +72,8 @@ class ChunkCommitted:
     """0 where no snapshot was due."""
     seconds: float
     """Of the transaction."""
+    ranking_seconds: float
+    """Of the ranking, before it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,11 +50,20 @@ class Model:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Folded:
+    """A chunk that was folded into a model: the new state, and how the chunk was cut."""
+
+    ready: ReadyChunk
+    state: State
+    report: Report
+    cut: Cut
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
     """A folded chunk, ready to be published."""
 
     model: Model
-    report: Report
     ranking: Ranking
     records: tuple[Outgoing, ...]
     """The ranking and the dead letters."""
@@ -64,16 +73,22 @@ class Outcome:
     overlap: Mapping[str, float]
 
 
-def fold(
-    settings: StreamSettings, partition: Partition, model: Model, ready: ReadyChunk, cut: Cut
+def fold(state: State, ready: ReadyChunk, cut: Cut) -> Folded:
+    """Update the model with a chunk."""
+    after, report = update(state, ready.chunk)
+    return Folded(ready, after, report, cut)
+
+
+def announce(
+    settings: StreamSettings, partition: Partition, before: Model, folded: Folded
 ) -> Outcome:
-    """Update the model with a chunk, rank, and put into bytes what is to be said of it."""
-    state, report = update(model.state, ready.chunk)
+    """Rank, and put into bytes what is to be said of a chunk; `before` is the model before it."""
+    ready = folded.ready
     top = rankings.top_counts(settings.params, settings.output_top)
-    ranking = rank(state, top)
+    ranking = rank(folded.state, top)
     message = rankings.ranking_message(
         ranking,
-        report,
+        folded.report,
         stream=settings.stream,
         topic=partition.topic,
         partition=partition.number,
@@ -81,7 +96,7 @@ def fold(
         as_of=ready.as_of,
         dead_letters=len(ready.letters),
         counts=top,
-        previous=model.chosen,
+        previous=before.chosen,
     )
     published = publish(message, settings.output_format)
     letters = [
@@ -90,9 +105,13 @@ def fold(
     ]
     return Outcome(
         model=Model(
-            state, ready.next, message.chosen, cut, ready.as_of, model.letters + len(letters)
+            folded.state,
+            ready.next,
+            message.chosen,
+            folded.cut,
+            ready.as_of,
+            before.letters + len(letters),
         ),
-        report=report,
         ranking=ranking,
         records=(_addressed(settings.rankings_topic, published), *letters),
         start=ready.start,

@@ -5,14 +5,16 @@
 Everything that waits is a generator that yields; `advance` takes one step. A fenced task is done
 for: `FencedError` leaves `advance`, and the owner of the task starts a new one.
 
-While a chunk's transaction is under way, the next chunk is folded already, if its records are
-there, but nothing of it is sent before that transaction is through: what is published and kept is
-the same as if each chunk had waited for the one before. A transaction that takes long is nobody
-else's affair: the partition is paused at the input, so that the others can be polled meanwhile.
+While a chunk is ranked and its transaction under way, both aside, the next chunk is folded already,
+if its records are there, but nothing of it is sent before that transaction is through: what is
+published and kept is the same as if each chunk had waited for the one before. A transaction that
+takes long is nobody else's affair: the partition is paused at the input, so that the others can be
+polled meanwhile.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -23,7 +25,7 @@ from stream_fs.checkpoint import Progress
 from stream_fs.errors import BoundaryMoved, Refusal, RetriableError, TransportError
 from stream_fs.pipeline import events
 from stream_fs.pipeline.chunker import Chunker
-from stream_fs.pipeline.outcome import Model, Outcome, fold
+from stream_fs.pipeline.outcome import Folded, Model, Outcome, announce, fold
 from stream_fs.pipeline.ports import Input, Outbox, Partition, Transport
 from stream_fs.pipeline.sending import Sender
 from stream_fs.pipeline.settings import Cut, StreamSettings
@@ -31,6 +33,7 @@ from stream_fs.pipeline.takeover import Takeover
 from stream_fs.pipeline.transaction import (
     MOMENT,
     Aside,
+    Clock,
     Failure,
     Steps,
     Transactions,
@@ -39,6 +42,7 @@ from stream_fs.pipeline.transaction import (
     wait,
 )
 from stream_fs.records import Message
+from stream_fs.selector import State
 from stream_fs.wire.decoder import RecordDecoder
 
 _SHORT_SECONDS: Final = 0.1
@@ -61,13 +65,27 @@ class Surroundings:
     sleep: Callable[[float], None] = time.sleep
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Folded:
-    """A chunk that is folded, and how long that took."""
+class _Coming:
+    """A folded chunk whose transaction is under way; it is ranked where that is done, aside."""
 
-    outcome: Outcome
-    seconds: float
-    records: int
+    def __init__(self, folded: Folded, announce: Callable[[], Outcome], clock: Clock) -> None:
+        self.folded = folded
+        self._announce = announce
+        self._clock = clock
+        self._outcome: Outcome | None = None
+        self.announced = math.inf
+        """When all was ready to be sent; never, as long as it is not."""
+        self.seconds = 0.0
+        """That ranking took."""
+
+    def outcome(self) -> Outcome:
+        """What is published; however often it is sent, it is made once."""
+        if self._outcome is None:
+            began = self._clock()
+            self._outcome = self._announce()
+            self.announced = self._clock()
+            self.seconds = self.announced - began
+        return self._outcome
 
 
 class Task:
@@ -96,13 +114,12 @@ class Task:
         )
         self._decoder = decoder
         self._model: Model | None = None  # as committed
-        self._coming: Model | None = None  # whose transaction is under way
-        self._ahead: _Folded | None = None  # the chunk behind that one
+        self._coming: _Coming | None = None
+        self._ahead: tuple[Folded, float] | None = None  # the chunk behind that one
         self._chunker: Chunker | None = None
         self._progress: Progress | None = None
         self._saved_cut: Cut | None = None
         self._hindrance: str | None = None
-        self._began = 0.0  # the transaction that is under way
         self._held = True  # the input delivers nothing of the partition
         self._work: Steps | None = self._restoring()
         self._enter("taking_over")
@@ -124,7 +141,8 @@ class Task:
 
     def receive(self, messages: Sequence[Message]) -> None:
         """Take messages that follow those received before."""
-        if self._chunker is None or self._newest is None:
+        newest = self._newest
+        if self._chunker is None or newest is None:
             return
         batch = self._chunker.add(messages)
         self._around.observe(
@@ -134,7 +152,7 @@ class Task:
                 bad=Counter(bad.reason for bad in batch.bad),
                 position=self._chunker.position,
                 waiting=self._chunker.good,
-                size=self._cut.first if self._newest.state.chunk == 0 else self._cut.records,
+                size=self._cut.first if newest.chunk == 0 else self._cut.records,
             )
         )
 
@@ -228,35 +246,31 @@ class Task:
 
     def _next_chunk(self) -> Steps | None:
         """The work that the next full chunk makes; None while there is none."""
-        folded, self._ahead = self._ahead or self._folded(), None
-        if folded is None:
+        ready, self._ahead = self._ahead or self._folded(), None
+        if ready is None:
             return None
-        replayed = self._replaying
+        (folded, seconds), replayed = ready, self._replaying
         self._around.observe(
             events.ChunkUpdated(
-                self.partition,
-                folded.outcome.report,
-                folded.seconds,
-                replayed,
-                folded.records,
+                self.partition, folded.report, seconds, replayed, folded.cut.records
             )
         )
         self._around.step("updated")
-        return self._replayed(folded.outcome) if replayed else self._publishing(folded.outcome)
+        return self._replayed(folded) if replayed else self._publishing(folded)
 
-    def _folded(self) -> _Folded | None:
-        """The next full chunk folded into the newest model; None while there is none."""
-        if self._chunker is None or self._newest is None:
+    def _folded(self) -> tuple[Folded, float] | None:
+        """The next full chunk folded into the newest state, and how many seconds that took."""
+        newest = self._newest
+        if self._chunker is None or newest is None:
             return None
         cut = self._cut
-        ready = self._chunker.take(self._newest.state.chunk + 1, cut)
+        ready = self._chunker.take(newest.chunk + 1, cut)
         if ready is None:
             if self._replaying:  # it will have the records that wait for it
-                self._check_boundary(self._newest.state.chunk, self._chunker.reach)
+                self._check_boundary(newest.chunk, self._chunker.reach)
             return None
         began = self._around.clock()
-        outcome = fold(self._settings, self.partition, self._newest, ready, cut)
-        return _Folded(outcome, self._around.clock() - began, cut.records)
+        return fold(newest, ready, cut), self._around.clock() - began
 
     def _look_ahead(self) -> bool:
         """Use the time that a transaction takes; whether to go on without a poll.
@@ -274,7 +288,7 @@ class Task:
             if self._ahead is None:
                 self._release()
             return self._ahead is not None
-        if self._around.clock() - self._began < _SHORT_SECONDS:
+        if self._around.clock() - self._coming.announced < _SHORT_SECONDS:
             self._transactions.settle(MOMENT)
             return True
         self._hold()
@@ -293,9 +307,11 @@ class Task:
             self._input.resume(self.partition, self._chunker.position)
 
     @property
-    def _newest(self) -> Model | None:
-        """The model that the next chunk is folded into."""
-        return self._coming or self._model
+    def _newest(self) -> State | None:
+        """What the next chunk is folded into."""
+        if self._coming is not None:
+            return self._coming.folded.state
+        return None if self._model is None else self._model.state
 
     @property
     def _replaying(self) -> bool:
@@ -313,9 +329,10 @@ class Task:
             return self._model.cut
         return self._settings.cut
 
-    def _replayed(self, outcome: Outcome) -> Steps:
-        """A chunk that an earlier life has published: fold it in, and compare the last one."""
+    def _replayed(self, folded: Folded) -> Steps:
+        """A chunk that an earlier life has published: take it over, and compare the last one."""
         assert self._progress is not None
+        outcome = self._announced(folded)
         self._check_boundary(outcome.model.state.chunk, outcome.model.next)
         self._model = outcome.model
         if outcome.model.state.chunk == self._progress.chunk:
@@ -335,13 +352,17 @@ class Task:
         if reached > committed or (chunk == self._progress.chunk and reached != committed):
             raise BoundaryMoved(self.partition, self._progress.chunk, committed, reached)
 
-    def _publishing(self, outcome: Outcome) -> Steps:
+    def _announced(self, folded: Folded) -> Outcome:
+        assert self._model is not None
+        return announce(self._settings, self.partition, self._model, folded)
+
+    def _publishing(self, folded: Folded) -> Steps:
         """One transaction, tried until it is through or the task is fenced."""
-        self._began = began = self._around.clock()
-        self._coming = outcome.model
+        self._coming = coming = _Coming(folded, lambda: self._announced(folded), self._around.clock)
         progress, size = yield from self._transactions.through(
-            lambda: self._sender.chunk(outcome, self._progress, self._saved_cut)
+            lambda: self._sender.chunk(coming.outcome(), self._progress, self._saved_cut)
         )
+        outcome = coming.outcome()
         self._around.step("committed")
         self._model, self._progress, self._saved_cut = outcome.model, progress, outcome.model.cut
         self._coming = None
@@ -354,7 +375,8 @@ class Task:
                 next_offset=outcome.model.next,
                 letters=outcome.letters,
                 snapshot_bytes=size,
-                seconds=self._transactions.ended - began,
+                seconds=self._transactions.ended - coming.announced,
+                ranking_seconds=coming.seconds,
             )
         )
         self._input.advise({self.partition: outcome.model.next})

@@ -119,6 +119,7 @@ class MetricsObserver:
     def _committed(self, event: events.ChunkCommitted) -> None:
         of = self._of(event.partition)
         self._metrics.chunks.labels(*of, "published").inc()
+        self._metrics.ranking.labels(*of).observe(event.ranking_seconds)
         self._metrics.transaction.labels(*of).observe(event.seconds)
         self._metrics.last_commit.labels(*of).set(self._clock())
         for view, overlap in event.overlap.items():

@@ -83,7 +83,12 @@ class Metrics:
             "stream_fs_chunk_fill_ratio", "Good records in the open chunk, of those it needs."
         )
         self.update = self._histogram(
-            "stream_fs_update_seconds", "Time to fold a chunk into the model and rank.", _SHORT
+            "stream_fs_update_seconds", "Time to fold a chunk into the model.", _SHORT
+        )
+        self.ranking = self._histogram(
+            "stream_fs_ranking_seconds",
+            "Time to rank the features for a chunk's message, beside the update of the next one.",
+            _SHORT,
         )
 
         # --- the fit of the last chunk ---

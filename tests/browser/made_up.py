@@ -92,6 +92,7 @@ class MadeUp:
             letters=letters or {},
             snapshot_bytes=2048 if chunk % 10 == 1 else 0,
             seconds=0.01,
+            ranking_seconds=0.001,
         )
         self.observe(committed)
         return committed

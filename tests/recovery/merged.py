@@ -16,7 +16,7 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 from stream_fs.checkpoint import MergeProgress
 from stream_fs.pipeline.chunker import Chunker
 from stream_fs.pipeline.merged import merged
-from stream_fs.pipeline.outcome import Model, fold
+from stream_fs.pipeline.outcome import Model, announce, fold
 from stream_fs.pipeline.ports import Partition
 from stream_fs.pipeline.settings import StreamSettings
 from stream_fs.records import Message
@@ -88,7 +88,7 @@ def _models(
     for start in range(0, len(messages), _BATCH):
         chunker.add(messages[start : start + _BATCH])
         while (ready := chunker.take(model.state.chunk + 1, cut)) is not None:
-            model = fold(settings, place, model, ready, cut).model
+            model = announce(settings, place, model, fold(model.state, ready, cut)).model
             yield model
 
 

@@ -111,7 +111,8 @@ def test_every_metric_tells_what_was_really_done(stream: Stream, service: MakeSe
     # --- chunks, and the fit of the last one ---
     assert scraped.by("stream_fs_chunks_total", "outcome") == {"published": CHUNKS}
     assert scraped("stream_fs_chunk_fill_ratio") == pytest.approx(WAITING / CHUNK)
-    for name in ("stream_fs_update_seconds", "stream_fs_transaction_seconds"):
+    for timed in ("update", "ranking", "transaction"):
+        name = f"stream_fs_{timed}_seconds"
         assert scraped(f"{name}_count") == CHUNKS
         assert scraped(f"{name}_bucket", le="+Inf") == CHUNKS
         assert 0 < (scraped(f"{name}_sum") or 0) < time.time() - began

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from stream_fs.errors import AbortableError, FencedError, RetriableError
+from stream_fs.errors import AbortableError, FencedError, InvalidMessage, RetriableError
 from stream_fs.pipeline import events, task
 from stream_fs.pipeline.memory import Call
-from stream_fs.pipeline.outcome import fold
+from stream_fs.pipeline.outcome import announce, fold
 from tests.unit.pipeline.lives import (
     LETTERS,
     Life,
@@ -108,6 +108,52 @@ def test_who_is_fenced_meanwhile_forgets_what_was_folded_ahead() -> None:
         assert published(made) == published(expected)
 
 
+def test_a_chunk_is_ranked_aside_and_once_however_often_it_is_sent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ranked: list[int] = []
+    calls: list[Callable[[], Any]] = []  # that are being made aside
+
+    def noted(*given: Any) -> Any:
+        assert calls, "the main thread has something better to do"
+        ranked.append(given[3].state.chunk)
+        return announce(*given)
+
+    def aside(call: Callable[[], Any]) -> Later:
+        def made() -> Any:
+            calls.append(call)
+            try:
+                return call()
+            finally:
+                calls.remove(call)
+
+        return slow(made)
+
+    monkeypatch.setattr(task, "announce", noted)
+    made = broker()
+    fill(made, VALUES)
+    for _ in range(3):
+        made.fail_next("send", AbortableError("now and then"))
+    life = Life(made, settings(), aside=aside)
+    assert life.run(600)
+    assert len(life.of(events.TransactionFailed)) == 3
+    assert ranked == list(range(1, 10))
+
+
+def test_a_ranking_that_cannot_be_made_ends_the_task(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: Any) -> Any:
+        raise InvalidMessage("a number is not finite")
+
+    monkeypatch.setattr(task, "announce", refused)
+    made = broker()
+    fill(made, VALUES)
+    life = Life(made, settings(), aside=slow)
+    with pytest.raises(InvalidMessage, match="not finite"):
+        life.run()
+    life.worker.stop()
+    assert published(made) == []
+
+
 def test_events_of_a_chunk_come_together() -> None:
     made = broker()
     fill(made, VALUES)
@@ -127,7 +173,7 @@ def folds(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     found: list[int] = []
 
     def noted(*given: Any) -> Any:
-        found.append(given[3].start)
+        found.append(given[1].start)
         return fold(*given)
 
     monkeypatch.setattr(task, "fold", noted)

@@ -64,6 +64,7 @@ def committed(
         letters=letters or {},
         snapshot_bytes=snapshot_bytes,
         seconds=0.25,
+        ranking_seconds=0.003,
     )
 
 

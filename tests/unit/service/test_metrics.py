@@ -106,6 +106,8 @@ def test_values_after_a_life_with_every_event(watched: Watched) -> None:
     assert value("stream_fs_update_seconds_sum") == pytest.approx(0.04)
     assert value("stream_fs_update_seconds_bucket", le="0.01") == 0
     assert value("stream_fs_update_seconds_bucket", le="0.025") == 2
+    assert value("stream_fs_ranking_seconds_count") == 1
+    assert value("stream_fs_ranking_seconds_sum") == 0.003
     assert value("stream_fs_transaction_seconds_count") == 1
     assert value("stream_fs_transaction_seconds_sum") == 0.25
     assert value("stream_fs_iterations") == 12

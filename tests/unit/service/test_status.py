@@ -89,6 +89,7 @@ def committed(
         "letters": {},
         "snapshot_bytes": 0,
         "seconds": 0.25,
+        "ranking_seconds": 0.003,
     }
     return events.ChunkCommitted(partition, ranking, **{**given, **changes})
 
@@ -183,7 +184,7 @@ def test_where_all_features_are_published_the_overlap_is_of_those_shown(tmp_path
         view = ViewRanking("pixels", 1.0, np.array([*order, *rest]), np.ones(20), None)
         ranking = Ranking("default", "relevance", "f", chunk, 8, (view,))
         watched.observe(
-            events.ChunkCommitted(HERE, ranking, {"pixels": 1.0}, 0, 8, {}, 0, seconds=0.1)
+            events.ChunkCommitted(HERE, ranking, {"pixels": 1.0}, 0, 8, {}, 0, 0.1, 0.1)
         )
 
     publish(1, list(range(10)))
@@ -335,7 +336,9 @@ def test_many_partitions_make_no_large_document(tmp_path: Path) -> None:
         for chunk in range(1, 121):
             ranking = Ranking("default", "relevance", "f", chunk, 8, views)
             watched.observe(
-                events.ChunkCommitted(Partition("digits", number), ranking, {}, 0, 8, {}, 0, 0.1)
+                events.ChunkCommitted(
+                    Partition("digits", number), ranking, {}, 0, 8, {}, 0, 0.1, 0.1
+                )
             )
     found = watched.document()
     assert len(found["rankings"]) == 64
@@ -358,7 +361,7 @@ def test_a_large_view_has_no_heat_map_and_few_features(tmp_path: Path) -> None:
     watched = Watched(tmp_path, LEAST.replace("dimension = 6", "dimension = 4097\nshape = [4097]"))
     view = ViewRanking("pixels", 1.0, np.arange(4097), np.ones(4097), None)
     ranking = Ranking("default", "relevance", "f", 1, 8, (view,))
-    watched.observe(events.ChunkCommitted(HERE, ranking, {}, 0, 8, {}, 0, seconds=0.1))
+    watched.observe(events.ChunkCommitted(HERE, ranking, {}, 0, 8, {}, 0, 0.1, 0.1))
     assert watched.view()["scores"] is None
     assert len(watched.view()["features"]) == 10
 
