@@ -16,8 +16,7 @@ from stream_fs.selector.params import Budget
 from stream_fs.selector.state import ViewState
 
 BLOCKS = (256, 1000)
-"""Candidates looked at together, at least and at most; between these twice what is needed, as
-some have to wait for a rival outside. The order does not depend on it."""
+"""Candidates looked at together, at least and at most. The order does not depend on it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,34 +92,43 @@ def _greedy(scores: Floats, directions: Working, depth: int) -> Indices:
     brings all that are left up to date, and the next block follows.
     """
     choose, chance = choice_in_use(), 2 / directions.shape[1]
-    left = np.arange(len(scores))
-    nearest = np.zeros(len(scores), np.float32)
-    chosen = [left[:0]]
-    missing = depth
-    while missing and len(left):
+    left, nearest = np.arange(len(scores)), np.zeros(len(scores), np.float32)
+    chosen, gone = [left[:0]], 0
+    while (missing := depth - sum(map(len, chosen))) > 0:
         worth = scores * novelty(nearest, chance)
-        block = _leaders(worth, min(max(BLOCKS[0], 2 * missing), BLOCKS[1]))
+        block = _leaders(worth, _block_size(len(left), missing, len(chosen[-1])))
         leading = directions[block]
-        taken = block[
-            choose(
-                scores[block],
-                left[block],
-                np.square(leading @ leading.T),
-                nearest[block],
-                chance,
-                _rival(worth, block, left),
-                missing,
-            )
-        ]
-        if not len(taken):
+        taken = choose(
+            scores[block],
+            left[block],
+            np.square(leading @ leading.copy().T),  # of one array numpy would mirror a triangle
+            nearest[block],
+            chance,
+            _rival(worth, block, left),
+            missing,
+        )
+        chosen.append(left[block[taken]])
+        if not len(taken) or len(block) == len(left):
             break
-        chosen.append(left[taken])
-        missing -= len(taken)
-        new, others = directions[taken], np.delete(np.arange(len(left)), taken)
-        left, scores, directions = left[others], scores[others], directions[others]
-        cosines = new @ directions.T
-        nearest = np.maximum(nearest[others], np.square(cosines, out=cosines).max(axis=0))
+        cosines = leading[taken] @ directions.T
+        np.maximum(nearest, np.square(cosines, out=cosines).max(axis=0), out=nearest)
+        nearest[block[taken]] = 1.0  # nothing is worth less
+        gone += len(taken)
+        if 4 * gone >= len(left):
+            others = np.isin(left, np.concatenate(chosen), invert=True)
+            left, scores, nearest = left[others], scores[others], nearest[others]
+            directions, gone = directions[others], 0
     return np.concatenate(chosen)
+
+
+def _block_size(left: int, missing: int, last: int) -> int:
+    """Everything, where that is not much and mostly needed; otherwise by what the last one gave.
+
+    The first choices take the worth of many others away, and rivals outside are soon ahead.
+    """
+    if left <= min(2 * missing, BLOCKS[1]):
+        return left
+    return min(max(4 * last, BLOCKS[0]), BLOCKS[1])
 
 
 def _leaders(worth: Floats, count: int) -> Indices:

@@ -19,7 +19,7 @@ from stream_fs.messagepack import unpack
 from stream_fs.records import Headers, Payload
 from stream_fs.wire.declared import Format
 from stream_fs.wire.ranking_reading import read_message
-from stream_fs.wire.rankings import Feature, RankingMessage
+from stream_fs.wire.rankings import RankingMessage
 from stream_fs.wire.refusal import printable
 
 SCHEMA: Final = 1
@@ -85,7 +85,13 @@ def _plain(message: RankingMessage) -> dict[str, Any]:
             {
                 "name": view.name,
                 "weight": view.weight,
-                "features": [_plain_feature(feature) for feature in view.features],
+                # There are many, and most have no name.
+                "features": [
+                    {"index": index, "relevance": relevance}
+                    if name is None
+                    else {"index": index, "name": name, "relevance": relevance}
+                    for index, relevance, name in view.features
+                ],
             }
             for view in message.views
         ],
@@ -112,12 +118,6 @@ def _plain(message: RankingMessage) -> dict[str, Any]:
             for source in message.sources
         ],
     }
-
-
-def _plain_feature(feature: Feature) -> dict[str, Any]:
-    if feature.name is None:
-        return {"index": feature.index, "relevance": feature.relevance}
-    return {"index": feature.index, "name": feature.name, "relevance": feature.relevance}
 
 
 def ranking_format(headers: Headers) -> Format:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeAlias
+from operator import itemgetter
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -31,6 +32,10 @@ class Feature(NamedTuple):
     index: int  # type: ignore[assignment]  # a tuple's own `index` is of no use here
     relevance: float
     name: str | None = None
+
+
+_INDEX: Final = itemgetter(0)
+"""Of a feature."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +128,7 @@ class RankingMessage:
     @property
     def chosen(self) -> dict[str, tuple[int, ...]]:
         """The published features, for the next ranking to be compared with."""
-        return {view.name: tuple(feature.index for feature in view.features) for view in self.views}
+        return {view.name: tuple(map(_INDEX, view.features)) for view in self.views}
 
 
 def ranking_message(
@@ -247,7 +252,7 @@ def _selection(views: Sequence[RankedView], previous: Chosen | None) -> dict[str
         return None
     changes = {}
     for view in views:
-        before, now = set(previous[view.name]), {feature.index for feature in view.features}
+        before, now = set(previous[view.name]), set(map(_INDEX, view.features))
         changes[view.name] = Change(
             tuple(sorted(now - before)), tuple(sorted(before - now)), len(now & before) / len(now)
         )

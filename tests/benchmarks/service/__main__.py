@@ -23,6 +23,7 @@ from tests.benchmarks.service.plan import FULL, QUICK, Plan
 from tests.benchmarks.service.report import Report
 from tests.benchmarks.service.sections import SECTIONS, Section
 from tests.benchmarks.service.stage import Stage
+from tests.benchmarks.service.working import warm_up
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -50,6 +51,7 @@ def measure(sections: Sequence[Section], plan: Plan, output: Path) -> Report:
         tempfile.TemporaryDirectory() as folder,
     ):
         stage = Stage(broker.bootstrap, Path(folder))
+        warm_up(stage, plan.warm_chunks)
         for section in sections:
             print(section.heading, end=" … ", file=sys.stderr, flush=True)
             begin = time.perf_counter()

@@ -13,6 +13,8 @@ class Plan:
     """Turns, and the sizes that the sections share."""
 
     turns: int
+    warm_chunks: int
+    """That the broker commits before anything is measured: it compiles itself meanwhile."""
     ingest: tuple[tuple[int, int], ...]
     """Bytes of a record, and how many are read in a turn."""
     chunks: int
@@ -42,8 +44,9 @@ class Plan:
 
 FULL = Plan(
     turns=9,
+    warm_chunks=4000,
     ingest=((1_000, 200_000), (10_000, 30_000)),
-    chunks=20,
+    chunks=60,
     shared_chunks=120,
     features=(1_000, 10_000),
     snapshot_bytes=20_000_000,
@@ -54,6 +57,7 @@ FULL = Plan(
 )
 QUICK = Plan(
     turns=3,
+    warm_chunks=500,
     ingest=((1_000, 50_000), (10_000, 10_000)),
     chunks=10,
     shared_chunks=80,
@@ -66,6 +70,7 @@ QUICK = Plan(
 )
 TINY = Plan(
     turns=1,
+    warm_chunks=2,
     ingest=((200, 1_000),),
     chunks=2,
     shared_chunks=4,

@@ -21,6 +21,7 @@ NOTES = (
     "of 95 % (the whole range below six turns), and the quartiles",
     "the service is a process of its own with its metrics, log and status page, but for 'Exactly "
     "once', where the pipeline runs in the process that measures",
+    "the broker has committed chunks before anything is measured, until it has compiled itself",
     "growth: processor time of the service's process; slope 1 is linear",
 )
 

@@ -15,8 +15,16 @@ from stream_fs.pipeline.ports import Outgoing, Partition, Transport
 from stream_fs.pipeline.task import Surroundings
 from stream_fs.pipeline.worker import Worker
 from stream_fs.service.aside import Aside
-from tests.benchmarks.service.stage import PATIENCE, Stream
+from tests.benchmarks.service.records import Mix
+from tests.benchmarks.service.stage import PATIENCE, Settings, Stage, Stream
 from tests.integration.topics import flush
+
+WARM_CHUNK = 40
+WARM: Settings = {
+    "chunk": {"records": WARM_CHUNK},
+    "selector": {"clusters": 2, "min_iterations": 1, "max_iterations": 1, "reassignments": 0},
+}
+"""A stream that is all transactions."""
 
 
 def work_off(stream: Stream, transport: Transport) -> float:
@@ -44,6 +52,20 @@ def work_off(stream: Stream, transport: Transport) -> float:
     finally:
         worker.stop()
     return commits[-1] - commits[0]
+
+
+def warm_up(stage: Stage, chunks: int) -> None:
+    """Let the broker commit so many small chunks.
+
+    It is a program that compiles what it does often, for a minute or two and on a core that whoever
+    is measured with it would need; those that are measured without it would not.
+    """
+    mix = Mix(dimension=20, views=2)
+    with (
+        stage.source(mix, (1 + chunks) * WARM_CHUNK) as source,
+        stage.stream(source, WARM) as stream,
+    ):
+        work_off(stream, transactional(stream))
 
 
 def transactional(stream: Stream) -> KafkaTransport:
