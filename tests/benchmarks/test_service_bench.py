@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -134,6 +135,7 @@ def test_a_report_shows_goals_rates_and_growth() -> None:
     report.add(section, run(None, FULL))  # type: ignore[arg-type]  # it is not looked at
     text = report.markdown()
     assert "- peer: not here (no wheel)\n" in text
+    assert re.search(r"^## A section\n\nWithheld by the hypervisor meanwhile: \d+\.\d%", text, re.M)
     assert list(report.goals().values()) == [True, False]
     assert text.endswith("- 1 of 2 goals were met\n- missed: s: missed (x) ≥ 2, found 1\n")
     met, missed = (line for line in text.splitlines() if line.startswith(("| met", "| missed")))
@@ -146,6 +148,7 @@ def test_a_report_shows_goals_rates_and_growth() -> None:
     assert [c["met"] for c in figures["comparisons"]] == [True, False]
     assert figures["comparisons"][0]["ratio"]["interval"] == [2.0, 2.0]
     assert figures["growth"][0]["time_slope"] == pytest.approx(1)
+    assert 0 <= figures["withheld"]["s"] <= 1
     assert figures["machine"]["broker"].startswith("Apache Kafka")
     assert "librdkafka" in figures["machine"]["confluent-kafka"]
 

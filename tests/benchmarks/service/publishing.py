@@ -18,13 +18,18 @@ from tests.benchmarks.service.stage import Source, Stage, Stream
 from tests.benchmarks.service.working import PlainTransport, transactional, work_off
 
 COST = Goal("≤", 1.1)
+WORK = 60_000
+"""Features times chunks of a turn, at most: wide chunks take long."""
+SNAPSHOTS = 20
+"""Chunks in which there are snapshots, too."""
 
 
 def publishing(stage: Stage, plan: Plan) -> Iterator[Comparison]:
     """A chunk with its transaction against the same chunk with a plain producer."""
     for features in plan.features:
         mix = Mix(features // 2, views=2)
-        with stage.source(mix, (1 + plan.chunks) * CHUNK) as source:
+        chunks = min(plan.chunks, max(SNAPSHOTS, WORK // features))
+        with stage.source(mix, (1 + chunks) * CHUNK) as source:
             taken = plan.turns_of(
                 {
                     "transactions": partial(_worked, stage, source, transactional),
@@ -40,7 +45,7 @@ def publishing(stage: Stage, plan: Plan) -> Iterator[Comparison]:
             taken["transactions"],
             taken["plain"],
             COST,
-            plan.chunks * CHUNK,
+            chunks * CHUNK,
         )
 
 
