@@ -17,6 +17,8 @@ from stream_fs.selector.state import ViewState
 
 BLOCKS = (256, 1000)
 """Candidates looked at together, at least and at most. The order does not depend on it."""
+TOGETHER, ROWS = 1 << 20, 1024
+"""Cosines, and features, that are computed at once: few enough to stay near the processor."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,9 +63,14 @@ def directions(view: ViewState) -> Working | None:
     """
     if view.sketch is None or not view.seen:
         return None
-    centred = view.sketch.Y - np.outer(view.sum / view.n, view.sketch.g)
-    lengths = np.linalg.norm(centred, axis=1, keepdims=True)
-    return (centred / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)
+    Y, g, mean = view.sketch.Y, view.sketch.g, view.sum / view.n
+    found = np.empty(Y.shape, np.float32)
+    for start in range(0, len(Y), ROWS):
+        part = slice(start, start + ROWS)
+        centred = Y[part] - np.outer(mean[part], g)
+        lengths = np.linalg.norm(centred, axis=1, keepdims=True)
+        found[part] = centred / np.where(lengths > 0, lengths, 1.0)
+    return found
 
 
 def order(scores: Floats, directions: Working | None, depth: int | None = None) -> Indices:
@@ -110,8 +117,7 @@ def _greedy(scores: Floats, directions: Working, depth: int) -> Indices:
         chosen.append(left[block[taken]])
         if not len(taken) or len(block) == len(left):
             break
-        cosines = leading[taken] @ directions.T
-        np.maximum(nearest, np.square(cosines, out=cosines).max(axis=0), out=nearest)
+        _approach(nearest, directions, leading[taken])
         nearest[block[taken]] = 1.0  # nothing is worth less
         gone += len(taken)
         if 4 * gone >= len(left):
@@ -119,6 +125,14 @@ def _greedy(scores: Floats, directions: Working, depth: int) -> Indices:
             left, scores, nearest = left[others], scores[others], nearest[others]
             directions, gone = directions[others], 0
     return np.concatenate(chosen)
+
+
+def _approach(nearest: Working, directions: Working, chosen: Working) -> None:
+    """Bring `nearest`, cos² with the most similar choice, up to date with new choices."""
+    step = max(TOGETHER // len(nearest), 16)
+    for start in range(0, len(chosen), step):
+        cosines = chosen[start : start + step] @ directions.T
+        np.maximum(nearest, np.square(cosines, out=cosines).max(axis=0), out=nearest)
 
 
 def _block_size(left: int, missing: int, last: int) -> int:

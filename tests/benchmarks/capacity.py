@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 BUSY = (
     "",
     "**The machine was busy with other work during this run.** Figures by the clock (records/s,",
-    "MB/s, update, commit, restored) are those of a starved process, several times too low or too",
+    "MB/s, times, restored) are those of a starved process, several times too low or too",
     "slow; those per core, memory, threads and sizes are of use. Measure again on a quiet machine.",
 )
 
@@ -85,7 +85,8 @@ RECORDS_TEXT = [
     "One partition, K = 10, chunks of 500, two dense views of the same size, a fifth of the views",
     "missing. Records in a second by the clock, and per core: by the processor time of the process",
     "(its Kafka threads included), which a busy machine changes less. Where the first is clearly",
-    "below the second, the machine was busy elsewhere, the broker on the same cores included.",
+    "below the second, the machine was busy elsewhere, the broker on the same cores included. A",
+    "chunk is ranked and committed beside the update of the next one.",
 ]
 
 
@@ -121,8 +122,16 @@ def dense(dimension: int, format: str) -> Iterator[bytes]:
         yield encode_record(views, format="json" if format == "json" else "msgpack")
 
 
+TIMES = ("update", "ranking", "commit")
+
+
+def times(served: Served) -> list[str]:
+    """What a chunk takes."""
+    return [f"{1000 * t:.0f} ms" for t in (served.update, served.ranking, served.transaction)]
+
+
 def records_table(found: Iterator[tuple[Case, Served]]) -> list[str]:
-    titles = ["format", "features", "record", "records/s", "per core", "MB/s", "update", "commit"]
+    titles = ["format", "features", "record", "records/s", "per core", "MB/s", *TIMES]
     rows = [
         [
             f"{case.format}{', packed' if case.format == 'msgpack' else ''}",
@@ -131,8 +140,7 @@ def records_table(found: Iterator[tuple[Case, Served]]) -> list[str]:
             f"{served.rate:,.0f}",
             f"{served.per_core:,.0f}",
             f"{served.rate * case.record_bytes / 1e6:.0f}",
-            f"{1000 * served.update:.0f} ms",
-            f"{1000 * served.transaction:.0f} ms",
+            *times(served),
         ]
         for case, served in found
     ]
@@ -169,7 +177,7 @@ def sparse(dimension: int) -> Iterator[bytes]:
 
 
 def models_table(found: Iterator[tuple[Case, Served]]) -> list[str]:
-    titles = ["d", "K", "d·K", "memory", "snapshot", "state per chunk", "update", "commit"]
+    titles = ["d", "K", "d·K", "memory", "snapshot", "state per chunk", *TIMES]
     rows = []
     for case, served in found:
         dimension = int(case.views[0]["dimension"])
@@ -181,8 +189,7 @@ def models_table(found: Iterator[tuple[Case, Served]]) -> list[str]:
                 f"{served.peak_bytes / 1e6:.0f} MB",
                 f"{served.snapshot_bytes / 1e6:.2f} MB",
                 f"{served.snapshot_bytes / 1e4:.0f} kB",
-                f"{1000 * served.update:.0f} ms",
-                f"{1000 * served.transaction:.0f} ms",
+                *times(served),
             ]
         )
     return aligned(titles, rows)

@@ -72,6 +72,7 @@ class Served:
     threads: int
     update: float
     """Seconds, the mean of all chunks."""
+    ranking: float
     transaction: float
     snapshot_bytes: float
     ready: float
@@ -159,6 +160,7 @@ def _measured(case: Case, path: Path) -> Served:
         peak_bytes=peak,
         threads=threads,
         update=scraped["stream_fs_update_seconds_sum"] / chunks,
+        ranking=scraped["stream_fs_ranking_seconds_sum"] / chunks,
         transaction=scraped["stream_fs_transaction_seconds_sum"] / chunks,
         snapshot_bytes=scraped["stream_fs_snapshot_bytes"] / case.partitions,
         ready=max(restored) - began,

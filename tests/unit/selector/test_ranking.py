@@ -55,13 +55,15 @@ def exact_instances(draw: st.DrawFn) -> tuple[Scores, NDArray[np.float32]]:
     return scores, rows.astype(np.float32)
 
 
-@given(instance=exact_instances(), block=st.sampled_from([1, 2, 3, 7, 256]), data=st.data())
+@given(instance=exact_instances(), block=st.sampled_from([1, 2, 3, 7, 20, 256]), data=st.data())
 def test_blocks_give_the_order_of_the_plain_rule(
     instance: tuple[Scores, Any], block: int, data: st.DataObject
 ) -> None:
     scores, rows = instance
     depth = data.draw(st.integers(1, len(scores) + 3))
-    with mock.patch.object(ranking, "BLOCKS", (block, block)):
+    blocks = (block, data.draw(st.sampled_from([block, 2 * block])))
+    # Of 20 choices, 16 cosines at once are not all.
+    with mock.patch.multiple(ranking, BLOCKS=blocks, TOGETHER=1):
         assert order(scores, rows, depth).tolist() == plain_greedy(scores, rows, depth)
         assert order(scores, rows).tolist() == plain_greedy(scores, rows, len(scores))
 
@@ -124,13 +126,15 @@ def test_a_likeness_that_chance_would_give_costs_nothing() -> None:
     assert order(np.array([1.0, 0.39, 0.8]), rows).tolist() == [0, 2, 1]
 
 
-def test_directions_are_centred_and_of_unit_length() -> None:
+@pytest.mark.parametrize("rows", [1, 2, 1024])
+def test_directions_are_centred_and_of_unit_length(rows: int) -> None:
     state = initial_state(params([View("v", 3)], 2, sketch=4))
     view = state.views["v"]
     assert directions(view) is None  # nothing seen
     Y = np.array([[3.0, 5.0, 3.0, 3.0], [1.0, 1.0, 1.0, 1.0], [2.0, 2.0, 0.0, 2.0]])
     sketch = Sketch(Y, np.array([2.0, 2.0, 2.0, 2.0]))
-    found = directions(replace(view, n=4.0, sum=np.array([6.0, 2.0, 4.0]), sketch=sketch))
+    with mock.patch.object(ranking, "ROWS", rows):
+        found = directions(replace(view, n=4.0, sum=np.array([6.0, 2.0, 4.0]), sketch=sketch))
     assert found is not None
     # μ = (3/2, 1/2, 1): Y − μgᵀ = (0, 2, 0, 0), (0, 0, 0, 0), (0, 0, −2, 0)
     np.testing.assert_allclose(found, [[0, 1, 0, 0], [0, 0, 0, 0], [0, 0, -1, 0]])
