@@ -14,17 +14,18 @@ polled meanwhile.
 
 from __future__ import annotations
 
-import math
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from stream_fs.checkpoint import Progress
 from stream_fs.errors import BoundaryMoved, Refusal, RetriableError, TransportError
 from stream_fs.pipeline import events
 from stream_fs.pipeline.chunker import Chunker
+from stream_fs.pipeline.coming import Coming
 from stream_fs.pipeline.outcome import Folded, Model, Outcome, announce, fold
 from stream_fs.pipeline.ports import Input, Outbox, Partition, Transport
 from stream_fs.pipeline.sending import Sender
@@ -33,7 +34,6 @@ from stream_fs.pipeline.takeover import Takeover
 from stream_fs.pipeline.transaction import (
     MOMENT,
     Aside,
-    Clock,
     Failure,
     Steps,
     Transactions,
@@ -65,29 +65,6 @@ class Surroundings:
     sleep: Callable[[float], None] = time.sleep
 
 
-class _Coming:
-    """A folded chunk whose transaction is under way; it is ranked where that is done, aside."""
-
-    def __init__(self, folded: Folded, announce: Callable[[], Outcome], clock: Clock) -> None:
-        self.folded = folded
-        self._announce = announce
-        self._clock = clock
-        self._outcome: Outcome | None = None
-        self.announced = math.inf
-        """When all was ready to be sent; never, as long as it is not."""
-        self.seconds = 0.0
-        """That ranking took."""
-
-    def outcome(self) -> Outcome:
-        """What is published; however often it is sent, it is made once."""
-        if self._outcome is None:
-            began = self._clock()
-            self._outcome = self._announce()
-            self.announced = self._clock()
-            self.seconds = self.announced - began
-        return self._outcome
-
-
 class Task:
     """The model, the open chunk and the publisher of one partition."""
 
@@ -114,7 +91,7 @@ class Task:
         )
         self._decoder = decoder
         self._model: Model | None = None  # as committed
-        self._coming: _Coming | None = None
+        self._coming: Coming | None = None
         self._ahead: tuple[Folded, float] | None = None  # the chunk behind that one
         self._chunker: Chunker | None = None
         self._progress: Progress | None = None
@@ -332,7 +309,7 @@ class Task:
     def _replayed(self, folded: Folded) -> Steps:
         """A chunk that an earlier life has published: take it over, and compare the last one."""
         assert self._progress is not None
-        outcome = self._announced(folded)
+        outcome = self._announcing(folded)()
         self._check_boundary(outcome.model.state.chunk, outcome.model.next)
         self._model = outcome.model
         if outcome.model.state.chunk == self._progress.chunk:
@@ -352,13 +329,14 @@ class Task:
         if reached > committed or (chunk == self._progress.chunk and reached != committed):
             raise BoundaryMoved(self.partition, self._progress.chunk, committed, reached)
 
-    def _announced(self, folded: Folded) -> Outcome:
+    def _announcing(self, folded: Folded) -> Callable[[], Outcome]:
+        """What ranks a chunk that follows the committed ones, wherever that is done."""
         assert self._model is not None
-        return announce(self._settings, self.partition, self._model, folded)
+        return partial(announce, self._settings, self.partition, self._model, folded)
 
     def _publishing(self, folded: Folded) -> Steps:
         """One transaction, tried until it is through or the task is fenced."""
-        self._coming = coming = _Coming(folded, lambda: self._announced(folded), self._around.clock)
+        self._coming = coming = Coming(folded, self._announcing(folded), self._around.clock)
         progress, size = yield from self._transactions.through(
             lambda: self._sender.chunk(coming.outcome(), self._progress, self._saved_cut)
         )
