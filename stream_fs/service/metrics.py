@@ -115,7 +115,8 @@ class Metrics:
         self.transaction_failures = self._counter(
             "stream_fs_transaction_failures_total",
             "Transactions that did not come through at once, by outcome: retried, aborted (and "
-            "sent again), given_up (a snapshot out of turn), fenced (by another owner).",
+            "sent again), given_up (a snapshot out of turn), fenced (by another owner), undecided "
+            "(nobody knows how it ended, so the partition is taken over anew).",
             "outcome",
         )
         self.last_commit = self._gauge(

@@ -116,7 +116,7 @@ def test_values_after_a_life_with_every_event(watched: Watched) -> None:
     assert value("stream_fs_alpha", view="pixels") == 0.25
     assert value("stream_fs_orthogonality_error", view="pixels") == 0.5
     assert value("stream_fs_top_overlap_ratio", view="fourier") == 0.5
-    for outcome in ("retried", "aborted", "given_up", "fenced"):
+    for outcome in ("retried", "aborted", "given_up", "undecided", "fenced"):
         assert value("stream_fs_transaction_failures_total", outcome=outcome) == 1
     assert value("stream_fs_last_commit_timestamp_seconds") == NOW
     assert value("stream_fs_snapshot_bytes") == 2048

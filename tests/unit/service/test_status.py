@@ -252,6 +252,15 @@ def test_a_fenced_partition_until_it_is_taken_back(watched: Watched) -> None:
     assert watched.document()["rankings"][0]["sequence"] == 7, "what is out stays out"
 
 
+def test_what_has_to_be_taken_over_anew_was_taken_by_nobody(watched: Watched) -> None:
+    watched.observe(events.PhaseChanged(HERE, "running"))
+    watched.observe(events.Fenced(HERE, "no answer", final=False, given_up=True))
+    assert (watched.partition()["state"], watched.partition()["reason"]) == ("waiting", "no answer")
+    watched.observe(restored())
+    watched.observe(events.PhaseChanged(HERE, "running"))
+    assert (watched.partition()["state"], watched.partition()["reason"]) == ("running", None)
+
+
 def test_restoring_and_replaying(watched: Watched) -> None:
     watched.observe(events.PhaseChanged(HERE, "taking_over"))
     assert watched.partition()["state"] == "taking_over"
