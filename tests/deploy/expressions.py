@@ -31,6 +31,7 @@ VALUES: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("stream_fs_transaction_failures_total", "outcome"): (
         *_outcomes(events.TransactionFailed),
         "fenced",
+        "undecided",
     ),
     ("stream_fs_task_phase", "phase"): get_args(events.Phase),
     ("stream_fs_restores_total", "outcome"): ("new", "restored", "fallback"),
