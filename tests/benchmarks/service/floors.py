@@ -57,9 +57,10 @@ def reading(stage: Stage, plan: Plan) -> Iterator[Comparison]:
 
 def whole(stage: Stage, plan: Plan) -> Iterator[Comparison]:
     """The service, a process with everything on, against ingest and then the selector alone."""
-    for size, _ in plan.ingest:
+    for size, count in plan.ingest:
+        chunks = min(plan.chunks, count // CHUNK // 2)
         with (
-            stage.source(Mix.of_bytes(size), (1 + plan.chunks) * CHUNK) as source,
+            stage.source(Mix.of_bytes(size), (1 + chunks) * CHUNK) as source,
             stage.stream(source) as stream,
         ):
             taken = plan.turns_of(
@@ -72,7 +73,7 @@ def whole(stage: Stage, plan: Plan) -> Iterator[Comparison]:
                 times=3,
             )
         # All of the source is read, but the selector and the service are timed from chunk 2 on.
-        share = plan.chunks / (1 + plan.chunks)
+        share = chunks / (1 + chunks)
         floor: Seconds = tuple(
             read * share + decided
             for read, decided in zip(taken["ingest"], taken["selector"], strict=True)
@@ -87,7 +88,7 @@ def whole(stage: Stage, plan: Plan) -> Iterator[Comparison]:
             floor,
             taken["service"],
             WHOLE,
-            plan.chunks * CHUNK,
+            chunks * CHUNK,
         )
         yield Comparison(
             "whole",
@@ -98,7 +99,7 @@ def whole(stage: Stage, plan: Plan) -> Iterator[Comparison]:
             tuple(read * share for read in taken["ingest"]),
             taken["selector"],
             None,
-            plan.chunks * CHUNK,
+            chunks * CHUNK,
         )
 
 

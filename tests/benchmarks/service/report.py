@@ -61,7 +61,10 @@ class Report:
     def markdown(self) -> str:
         lines = ["# The service, measured", ""]
         lines += [f"- {name}: {value}" for name, value in self._machine.items()]
-        lines += [f"- {self._plan.turns} turns, end to end three times as many"]
+        lines += [
+            f"- {self._plan.turns} turns; end to end, those of three times as many in which the "
+            "hypervisor withheld least"
+        ]
         lines += [f"- {note}" for note in NOTES]
         for section, figures in self._found:
             lines += ["", f"## {section.heading}", ""]
