@@ -22,6 +22,7 @@ from stream_fs.checkpoint import (
 from stream_fs.checkpoint.keys import slot
 from stream_fs.checkpoint.plain import Plain
 from stream_fs.errors import CorruptSnapshot
+from stream_fs.pipeline.breaker import Letter
 from stream_fs.pipeline.chunker import ReadyChunk
 from stream_fs.pipeline.ports import Outgoing, Partition
 from stream_fs.pipeline.settings import Cut, StreamSettings
@@ -51,11 +52,17 @@ class Model:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Folded:
-    """A chunk that was folded into a model: the new state, and how the chunk was cut."""
+    """What is left of a chunk that was folded into a model; its rows are not.
 
-    ready: ReadyChunk
+    Offsets are [start, next), `as_of` its largest timestamp, `cut` how it was cut.
+    """
+
     state: State
     report: Report
+    start: int
+    next: int
+    as_of: int
+    letters: tuple[Letter, ...]
     cut: Cut
 
 
@@ -76,14 +83,13 @@ class Outcome:
 def fold(state: State, ready: ReadyChunk, cut: Cut) -> Folded:
     """Update the model with a chunk."""
     after, report = update(state, ready.chunk)
-    return Folded(ready, after, report, cut)
+    return Folded(after, report, ready.start, ready.next, ready.as_of, ready.letters, cut)
 
 
 def announce(
     settings: StreamSettings, partition: Partition, before: Model, folded: Folded
 ) -> Outcome:
     """Rank, and put into bytes what is to be said of a chunk; `before` is the model before it."""
-    ready = folded.ready
     top = rankings.top_counts(settings.params, settings.output_top)
     ranking = rank(folded.state, top)
     message = rankings.ranking_message(
@@ -92,31 +98,31 @@ def announce(
         stream=settings.stream,
         topic=partition.topic,
         partition=partition.number,
-        offsets=(ready.start, ready.next),
-        as_of=ready.as_of,
-        dead_letters=len(ready.letters),
+        offsets=(folded.start, folded.next),
+        as_of=folded.as_of,
+        dead_letters=len(folded.letters),
         counts=top,
         previous=before.chosen,
     )
     published = publish(message, settings.output_format)
     letters = [
         _addressed(settings.dead_letter_topic, dead_letter(letter.message, letter.bad))
-        for letter in ready.letters
+        for letter in folded.letters
     ]
     return Outcome(
         model=Model(
             folded.state,
-            ready.next,
+            folded.next,
             message.chosen,
             folded.cut,
-            ready.as_of,
+            folded.as_of,
             before.letters + len(letters),
         ),
         ranking=ranking,
         records=(_addressed(settings.rankings_topic, published), *letters),
-        start=ready.start,
+        start=folded.start,
         digest=digest(published.value or b""),
-        letters=Counter(letter.bad.reason for letter in ready.letters),
+        letters=Counter(letter.bad.reason for letter in folded.letters),
         overlap={name: change.overlap for name, change in (message.selection or {}).items()},
     )
 
