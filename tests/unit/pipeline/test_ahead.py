@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
@@ -189,6 +191,22 @@ def test_one_chunk_is_folded_ahead_and_no_more_is_read(folds: list[int]) -> None
     assert folds == [0, 20]
     assert len(life.of(events.RecordsRead)) == 1
     assert published(made) == []
+
+
+def test_the_rows_of_a_chunk_go_when_it_is_folded(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows: list[weakref.ref[Any]] = []
+
+    def noted(*given: Any) -> Any:
+        rows.extend(weakref.ref(view.rows) for view in given[1].chunk.views.values())
+        return fold(*given)
+
+    monkeypatch.setattr(task, "fold", noted)
+    made = broker()
+    fill(made, VALUES)
+    life = Life(made, settings(), aside=stuck)
+    life.until(lambda: len(rows) > 2)
+    gc.collect()
+    assert all(one() is None for one in rows), "its transaction is still under way"
 
 
 def test_an_orderly_end_waits_for_what_is_under_way(folds: list[int]) -> None:
