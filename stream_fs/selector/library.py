@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 
 PLACE = Path(__file__).parent
+SOURCES = {"turn_float32": "turn.c", "turn_float64": "turn.c", "choose": "choose.c"}
+"""What each library is made of."""
 OUTDATED = "it was built of another source: install the package again"
 ARRAYS = (
     *("present", "share", "fit", "pull", "still", "part", "norm", "starts", "columns", "springs"),
@@ -50,31 +52,28 @@ class View(ctypes.Structure):
 @cache
 def missing() -> str | None:
     """Why there is no compiled core; None where there is."""
-    for load, source in ((_single, "turn.c"), (_double, "turn.c"), (choice, "choose.c")):
+    for name, source in SOURCES.items():
         digest = hashlib.sha256((PLACE / source).read_bytes()).hexdigest().encode()
         try:
-            made_of = (ctypes.c_char * len(digest)).in_dll(load(), "source")
+            made_of = (ctypes.c_char * len(digest)).in_dll(_opened(name), "source")
         except OSError:
             return "it was not built, for want of a C compiler"
-        except (AttributeError, ValueError):
+        except ValueError:
             return OUTDATED
         if made_of.value != digest:
             return OUTDATED
     return None
 
 
-def _single() -> Any:
-    return turns(np.dtype(np.float32))
-
-
-def _double() -> Any:
-    return turns(np.dtype(np.float64))
+@cache
+def _opened(name: str) -> ctypes.CDLL:
+    return ctypes.CDLL(str(PLACE / f"{name}.so"))
 
 
 @cache
 def turns(precision: np.dtype[Any]) -> Any:
     """turn.c for this precision."""
-    library = ctypes.CDLL(str(PLACE / f"turn_{precision}.so"))
+    library = _opened(f"turn_{precision}")
     for name, further in FUNCTIONS.items():
         function = getattr(library, name)
         function.argtypes = (ctypes.POINTER(View), ctypes.c_int64, *further)
@@ -85,7 +84,7 @@ def turns(precision: np.dtype[Any]) -> Any:
 @cache
 def choice() -> Any:
     """choose.c."""
-    library = ctypes.CDLL(str(PLACE / "choose.so"))
+    library = _opened("choose")
     real, whole, array = ctypes.c_double, ctypes.c_int64, ctypes.c_void_p
     library.choose.argtypes = (whole, *5 * (array,), *3 * (real,), whole, whole, array)
     library.choose.restype = whole

@@ -33,11 +33,6 @@ def stolen() -> tuple[int, int]:
     return times[-1], sum(times)
 
 
-def withheld() -> float:
-    """The former, for who compares."""
-    return float(stolen()[0])
-
-
 def clients() -> dict[str, str]:
     """What speaks with the broker, and the broker."""
     return {

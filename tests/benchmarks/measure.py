@@ -88,31 +88,23 @@ def take_turns(runs: Mapping[str, Run], turns: int) -> dict[str, Seconds]:
 
 
 def take_timed_turns(
-    runs: Mapping[str, Callable[[], float]],
-    turns: int,
-    *,
-    warm_up: bool = True,
-    times: int = 1,
-    withheld: Callable[[], float] = lambda: 0.0,
+    runs: Mapping[str, Callable[[], float]], turns: int, *, warm_up: bool = True
 ) -> dict[str, Seconds]:
     """As `take_turns`, of runs that say themselves how many seconds by the clock they took.
 
     For work that several threads or processes share, the broker among them: processor time would
     show a part of it, and setting it up is not what is measured. Without meaning is the turn that
     warms everything up.
-
-    Of `times` as many turns those count in which others had the least of the machine: `withheld`
-    tells how much that was so far.
     """
-    found: list[tuple[float, dict[str, float]]] = []
+    seconds: dict[str, list[float]] = {name: [] for name in runs}
     names = list(runs)
-    for turn in range(-1 if warm_up else 0, times * turns):
-        first, before = turn % len(names), withheld()
-        taken = {name: runs[name]() for name in names[first:] + names[:first]}
-        if turn >= 0:
-            found.append((withheld() - before, taken))
-    calm = sorted(found, key=lambda one: one[0])[:turns]
-    return {name: tuple(taken[name] for _, taken in calm) for name in names}
+    for turn in range(-1 if warm_up else 0, turns):
+        first = turn % len(names)
+        for name in names[first:] + names[:first]:
+            taken = runs[name]()
+            if turn >= 0:
+                seconds[name].append(taken)
+    return {name: tuple(taken) for name, taken in seconds.items()}
 
 
 def median_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[float, float]:

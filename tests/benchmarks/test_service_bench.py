@@ -42,14 +42,6 @@ def test_runs_that_time_themselves_take_turns_and_the_first_turn_does_not_count(
     assert len(take_timed_turns({"a": lambda: 1.0}, 1, warm_up=False)["a"]) == 1
 
 
-def test_the_calmest_turns_count() -> None:
-    seconds = iter([0.0, 1.0, 2.0, 3.0, 4.0])
-    withheld = iter([0, 9, 10, 10, 17, 17, 17, 17, 19])  # 1, 7, 0 and 2 in those after the first
-    run = {"a": lambda: next(seconds)}
-    taken = take_timed_turns(run, 2, times=2, withheld=lambda: next(withheld))
-    assert taken == {"a": (3.0, 1.0)}
-
-
 def test_the_interval_of_a_median_is_a_pair_of_order_statistics() -> None:
     # 2 · (1 + 9) / 2⁹ = 3.9 % lie outside of the second and the second last of nine.
     assert median_interval([9, 1, 8, 2, 7, 3, 6, 4, 5]) == (2, 8)

@@ -10,6 +10,7 @@ import pytest
 
 from stream_fs.broker import BOOTSTRAP_VARIABLE, Broker
 from tests.benchmarks.service import __main__ as bench
+from tests.benchmarks.service.floors import TIMES
 from tests.benchmarks.service.plan import TINY
 from tests.benchmarks.service.sections import SECTIONS, Section
 
@@ -41,8 +42,9 @@ def test_a_section_has_its_figures(
     assert capsys.readouterr().out == (tmp_path / "service.md").read_text(encoding="utf-8")
     found = json.loads((tmp_path / "service.json").read_text(encoding="utf-8"))
     assert len(found["comparisons"]) + len(found["growth"]) == FIGURES[section.name]
+    turns = TINY.turns * (TIMES if section.name == "whole" else 1)
     for comparison in found["comparisons"]:
-        assert len(comparison["over"]) == len(comparison["under"]) == TINY.turns
+        assert len(comparison["over"]) == len(comparison["under"]) == turns
         assert isfinite(comparison["ratio"]["median"])
         assert comparison["ratio"]["median"] > 0
     for growth in found["growth"]:

@@ -95,6 +95,14 @@ class Life:
         (line,) = (line for line in text.splitlines() if line.startswith(f"{name}:"))
         return int(line.split()[1]) * 1024
 
+    def rest(self) -> None:
+        """Let it stand still, all of its threads."""
+        self.process.send_signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        """Let it go on."""
+        self.process.send_signal(signal.SIGCONT)
+
     def stop(self) -> None:
         """Ask it to end, and wait."""
         self.process.send_signal(signal.SIGTERM)

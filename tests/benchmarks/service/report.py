@@ -10,6 +10,7 @@ from typing import Any
 from tests.benchmarks.growth import Growth
 from tests.benchmarks.machine import clients, machine, stolen
 from tests.benchmarks.measure import Comparison
+from tests.benchmarks.service.floors import TIMES
 from tests.benchmarks.service.plan import Plan
 from tests.benchmarks.service.sections import Figure, Section
 from tests.benchmarks.table import aligned, growth_rows, median, verdict
@@ -61,10 +62,7 @@ class Report:
     def markdown(self) -> str:
         lines = ["# The service, measured", ""]
         lines += [f"- {name}: {value}" for name, value in self._machine.items()]
-        lines += [
-            f"- {self._plan.turns} turns; end to end, those of three times as many in which the "
-            "hypervisor withheld least"
-        ]
+        lines += [f"- {self._plan.turns} turns; end to end, {TIMES} times as many"]
         lines += [f"- {note}" for note in NOTES]
         for section, figures in self._found:
             lines += ["", f"## {section.heading}", ""]
