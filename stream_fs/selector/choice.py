@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from typing import NamedTuple, Protocol
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -21,25 +22,23 @@ class Rival(NamedTuple):
     feature: int
 
 
-class Choose(Protocol):
-    """Greedy choices within a block of n features, in the order of their indices."""
+class Block(NamedTuple):
+    """Features to choose from, n of them in the order of their indices.
 
-    def __call__(
-        self,
-        scores: Floats,
-        features: Indices,
-        squares: Working,
-        nearest: Working,
-        chance: float,
-        rival: Rival,
-        most: int,
-    ) -> Indices:
-        """Positions in the block, up to `most`, and up to the first that the rival beats.
+    `squares` (n×n, single precision) is cos² of every feature with every other, `nearest` (n,) with
+    the most similar one that was chosen before, `chance` what is free of it.
+    """
 
-        `squares` (n×n, single precision) is cos² of every feature with every other, `nearest` (n,)
-        with the most similar one that was chosen before. Ties go to the lower index; what is worth
-        nothing is not chosen.
-        """
+    scores: Floats
+    features: Indices
+    squares: Working
+    nearest: Working
+    chance: float
+
+
+Choose: TypeAlias = Callable[[Block, Rival, int], Indices]
+"""Greedy choices within a block: their positions, up to so many, and up to the first that the rival
+beats. Ties go to the lower index; what is worth nothing is not chosen."""
 
 
 def novelty(squares: Working, b: float) -> Floats:
@@ -49,17 +48,10 @@ def novelty(squares: Working, b: float) -> Floats:
     return np.asarray(found, np.float64)
 
 
-def choose_with_numpy(
-    scores: Floats,
-    features: Indices,
-    squares: Working,
-    nearest: Working,
-    chance: float,
-    rival: Rival,
-    most: int,
-) -> Indices:
+def choose_with_numpy(block: Block, rival: Rival, most: int) -> Indices:
     """See `Choose`."""
-    left, pairs = novelty(nearest, chance), novelty(squares, chance)
+    scores, features = block.scores, block.features
+    left, pairs = novelty(block.nearest, block.chance), novelty(block.squares, block.chance)
     worth = scores * left
     taken: list[int] = []
     while len(taken) < most:
@@ -73,23 +65,16 @@ def choose_with_numpy(
     return np.array(taken, np.intp)
 
 
-def choose_compiled(
-    scores: Floats,
-    features: Indices,
-    squares: Working,
-    nearest: Working,
-    chance: float,
-    rival: Rival,
-    most: int,
-) -> Indices:
+def choose_compiled(block: Block, rival: Rival, most: int) -> Indices:
     """See `Choose`; while it works, other threads of Python can."""
-    taken = np.empty(min(most, len(scores)), np.int64)
-    given = (np.ascontiguousarray(squares), np.ascontiguousarray(scores), features, nearest.copy())
-    arrays = (*given, np.zeros(len(scores)))
+    size = len(block.scores)
+    taken, worth = np.empty(min(most, size), np.int64), np.empty(size)
+    given = (block.squares, block.scores, block.features, block.nearest.copy(), worth)
+    arrays = [np.ascontiguousarray(array) for array in given]  # which live until it returns
     count = library.choice().choose(
-        len(scores),
+        size,
         *(ctypes.c_void_p(array.ctypes.data) for array in arrays),
-        *(chance, ROUNDING, rival.worth, rival.feature, len(taken)),
+        *(block.chance, ROUNDING, rival.worth, rival.feature, len(taken)),
         ctypes.c_void_p(taken.ctypes.data),
     )
     return taken[:count].astype(np.intp, copy=False)

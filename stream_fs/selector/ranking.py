@@ -10,7 +10,7 @@ import numpy as np
 
 from stream_fs.errors import InvalidParameter
 from stream_fs.selector.arrays import Floats, Indices, Working
-from stream_fs.selector.choice import Rival, novelty
+from stream_fs.selector.choice import Block, Rival, novelty
 from stream_fs.selector.core import choice_in_use
 from stream_fs.selector.params import Budget
 from stream_fs.selector.state import ViewState
@@ -105,15 +105,11 @@ def _greedy(scores: Floats, directions: Working, depth: int) -> Indices:
         worth = scores * novelty(nearest, chance)
         block = _leaders(worth, _block_size(len(left), missing, len(chosen[-1])))
         leading = directions[block]
-        taken = choose(
-            scores[block],
-            left[block],
-            np.square(leading @ leading.copy().T),  # of one array numpy would mirror a triangle
-            nearest[block],
-            chance,
-            _rival(worth, block, left),
-            missing,
-        )
+        squares = np.square(
+            leading @ leading.copy().T
+        )  # of one array numpy would mirror a triangle
+        given = Block(scores[block], left[block], squares, nearest[block], chance)
+        taken = choose(given, _rival(worth, block, left), missing)
         chosen.append(left[block[taken]])
         if not len(taken) or len(block) == len(left):
             break

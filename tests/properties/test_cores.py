@@ -23,7 +23,7 @@ from stream_fs.selector import (
     update,
 )
 from stream_fs.selector import core as cores
-from stream_fs.selector.choice import Rival, choose_compiled, choose_with_numpy
+from stream_fs.selector.choice import Block, Rival, choose_compiled, choose_with_numpy
 from stream_fs.selector.compiled import CompiledTurns
 from stream_fs.selector.params import Preset
 from stream_fs.selector.state import flatten
@@ -98,15 +98,16 @@ def test_they_choose_the_same_features(seed: int, n: int, most: int, rival: floa
     rows[rng.random(n) < 0.3] = rows[0]
     rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-30)
     rows = rows.astype(np.float32)
-    block = (
+    block = Block(
         rng.choice([0.0, 0.25, 0.5, rng.random()], size=n),
         np.sort(rng.permutation(2 * n)[:n]),
         np.square(rows @ rows.T),
         np.where(rng.random(n) < 0.5, 0, rng.random(n)).astype(np.float32),
+        0.25,
     )
-    limits = (0.25, Rival(rival, int(rng.integers(2 * n))), most)
-    found = cores.choice_in_use()(*block, *limits)
-    assert found.tolist() == choose_with_numpy(*block, *limits).tolist()
+    other = Rival(rival, int(rng.integers(2 * n)))
+    found = cores.choice_in_use()(block, other, most)
+    assert found.tolist() == choose_with_numpy(block, other, most).tolist()
 
 
 def test_it_is_the_core_that_was_demanded(core: str, monkeypatch: pytest.MonkeyPatch) -> None:
