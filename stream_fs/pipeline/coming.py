@@ -1,32 +1,49 @@
-"""A chunk on its way out: folded, then ranked, then sent, perhaps several times."""
+"""Chunks on their way out: folded, then ranked, then sent together, perhaps several times."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
-from stream_fs.pipeline.outcome import Folded, Outcome
+from stream_fs.pipeline.outcome import Folded, Model, Outcome
 from stream_fs.pipeline.transaction import Clock
 
 
-class Coming:
-    """A folded chunk whose transaction is under way; it is ranked where that is done, aside."""
+class Announced(NamedTuple):
+    """A chunk that is ranked, and the seconds that it took."""
 
-    def __init__(self, folded: Folded, announce: Callable[[], Outcome], clock: Clock) -> None:
-        self.folded = folded
+    outcome: Outcome
+    seconds: float
+
+
+class Coming:
+    """Folded chunks whose transaction is under way; they are ranked where that is done, aside."""
+
+    def __init__(
+        self,
+        before: Model,
+        chunks: Sequence[Folded],
+        announce: Callable[[Model, Folded], Outcome],
+        clock: Clock,
+    ) -> None:
+        """`before` is the model that the first of them was folded into, `announce` ranks one."""
+        self.newest = chunks[-1].state
+        self._model = before
+        self._left = list(reversed(chunks))
         self._announce = announce
         self._clock = clock
-        self._outcome: Outcome | None = None
-        self.announced = math.inf
+        self._announced: list[Announced] = []
+        self.ready = math.inf
         """When all was ready to be sent; never, as long as it is not."""
-        self.seconds = 0.0
-        """That ranking took."""
 
-    def outcome(self) -> Outcome:
+    def announced(self) -> Sequence[Announced]:
         """What is published; however often it is sent, it is made once."""
-        if self._outcome is None:
+        while self._left:
             began = self._clock()
-            self._outcome = self._announce()
-            self.announced = self._clock()
-            self.seconds = self.announced - began
-        return self._outcome
+            outcome = self._announce(self._model, self._left[-1])
+            self.ready = self._clock()
+            self._announced.append(Announced(outcome, self.ready - began))
+            self._model = outcome.model
+            self._left.pop()
+        return self._announced

@@ -63,6 +63,8 @@ class ChunkCommitted:
     ranking: Ranking
     overlap: Mapping[str, float]
     """By view: the share of the previous top that is still in it."""
+    missing: Mapping[str, float]
+    """By view: the share of the chunk's records without it."""
     start: int
     """With `next_offset`, the input offsets of the chunk, half-open."""
     next_offset: int
@@ -70,8 +72,8 @@ class ChunkCommitted:
     """Dead letters by reason."""
     snapshot_bytes: int
     """0 where no snapshot was due."""
-    seconds: float
-    """Of the transaction."""
+    seconds: float | None
+    """Of the transaction; told with the last of its chunks."""
     ranking_seconds: float
     """Of the ranking, before it."""
 

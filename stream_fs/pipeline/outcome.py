@@ -78,6 +78,7 @@ class Outcome:
     digest: str
     letters: Mapping[str, int]
     overlap: Mapping[str, float]
+    missing: Mapping[str, float]
 
 
 def fold(state: State, ready: ReadyChunk, cut: Cut) -> Folded:
@@ -124,6 +125,7 @@ def announce(
         digest=digest(published.value or b""),
         letters=Counter(letter.bad.reason for letter in folded.letters),
         overlap={name: change.overlap for name, change in (message.selection or {}).items()},
+        missing=folded.report.missing,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from stream_fs.checkpoint import Progress, SnapshotPlace
@@ -41,35 +41,45 @@ class Sender:
         progress, _ = self.snapshot(model, unranked(model))
         return progress
 
-    def chunk(
-        self, outcome: Outcome, before: Progress | None, saved: Cut | None
+    def chunks(
+        self, outcomes: Sequence[Outcome], before: Progress | None, saved: Cut | None
     ) -> tuple[Progress, int]:
-        """Everything of a chunk; the progress with it, and the bytes of its snapshot.
+        """Everything of chunks in a row; the progress with the last, and its snapshot's bytes.
 
-        1. the snapshot, if one is due: its position goes into the progress record
-        2. ranking, dead letters and progress
+        1. the snapshot of the last, if one is due: its position goes into the progress record
+        2. the ranking and the dead letters of each, and the progress
 
         `before` is the progress so far, `saved` how the chunks of its snapshots were cut.
         """
         self._step("begun")
-        places = () if before is None else before.snapshots
-        size = 0
-        if self._due(outcome.model, places, saved):
-            places, size = self._snapshot(outcome.model, places)
+        last = outcomes[-1]
+        places, size = () if before is None else before.snapshots, 0
+        if self.due(last.model.state.chunk, last.model.cut, before, saved):
+            places, size = self._snapshot(last.model, places)
             self._step("snapshot sent")
         progress = Progress(
-            chunk=outcome.model.state.chunk,
-            from_offset=outcome.start,
-            next_offset=outcome.model.next,
+            chunk=last.model.state.chunk,
+            from_offset=last.start,
+            next_offset=last.model.next,
             snapshots=places,
-            digest=outcome.digest,
+            digest=last.digest,
             fingerprint=self._settings.params.fingerprint,
         )
-        self._outbox.send(
-            [*outcome.records, progress_record(self._settings, self._partition, progress)]
-        )
+        records = [record for outcome in outcomes for record in outcome.records]
+        self._outbox.send([*records, progress_record(self._settings, self._partition, progress)])
         self._step("records sent")
         return progress, size
+
+    def due(self, chunk: int, cut: Cut, before: Progress | None, saved: Cut | None) -> bool:
+        """Whether a chunk has a snapshot, where it is the last of those that are sent together.
+
+        At the first chunk, every so many chunks, and where chunks begin to be cut otherwise. The
+        latter because a replay cuts as its snapshot says.
+        """
+        places = () if before is None else before.snapshots
+        if not places or not places[0].chunk or cut != saved:
+            return True
+        return chunk - places[0].chunk >= self._settings.checkpoint_every
 
     def snapshot(self, model: Model, progress: Progress) -> tuple[Progress, int]:
         """A snapshot out of turn; the progress that names it, and its size in bytes."""
@@ -77,15 +87,6 @@ class Sender:
         newer = replace(progress, snapshots=places)
         self._outbox.send([progress_record(self._settings, self._partition, newer)])
         return newer, size
-
-    def _due(self, model: Model, places: tuple[SnapshotPlace, ...], saved: Cut | None) -> bool:
-        """At the first chunk, every so many chunks, and where chunks begin to be cut otherwise.
-
-        The latter because a replay cuts as its snapshot says.
-        """
-        if not places or not places[0].chunk or model.cut != saved:
-            return True
-        return model.state.chunk - places[0].chunk >= self._settings.checkpoint_every
 
     def _snapshot(
         self, model: Model, earlier: tuple[SnapshotPlace, ...]

@@ -62,6 +62,8 @@ class StreamSettings:
     output_top: int | float | None = None
     """Features per view in a ranking: a count, a share, or all."""
     output_format: RecordFormat = "json"
+    linger: float = 0.2
+    """Seconds that a ranking may wait, so that it is published together with those behind it."""
     dead_letters: DeadLetterSettings = field(default_factory=DeadLetterSettings)
     merge_every: float | None = 10.0
     """Seconds between merged rankings, at least; None publishes none."""

@@ -5,11 +5,14 @@
 Everything that waits is a generator that yields; `advance` takes one step. A fenced task is done
 for: `FencedError` leaves `advance`, and the owner of the task starts a new one.
 
-While a chunk is ranked and its transaction under way, both aside, the next chunk is folded already,
-if its records are there, but nothing of it is sent before that transaction is through: what is
-published and kept is the same as if each chunk had waited for the one before. A transaction that
+While chunks are ranked and their transaction under way, both aside, the next ones are folded
+already, if their records are there, but nothing of them is sent before that transaction is through:
+what is published is the same as if each chunk had waited for the one before. A transaction that
 takes long is nobody else's affair: the partition is paused at the input, so that the others can be
 polled meanwhile.
+
+Where the stream is behind, chunks wait for a moment for those behind them, and share a transaction
+(`waiting`). Each has its own ranking; the progress is that of the last.
 """
 
 from __future__ import annotations
@@ -18,7 +21,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Final
 
 from stream_fs.checkpoint import Progress
@@ -41,12 +43,13 @@ from stream_fs.pipeline.transaction import (
     pauses,
     wait,
 )
+from stream_fs.pipeline.waiting import Waited, Waiting
 from stream_fs.records import Message
 from stream_fs.selector import State
 from stream_fs.wire.decoder import RecordDecoder
 
 _SHORT_SECONDS: Final = 0.1
-"""So long a transaction is waited for without a poll, where the next chunk is folded already: to
+"""So long a transaction is waited for without a poll, where the next chunks are folded already: to
 pause a partition costs what was fetched of it in advance, far more than a usual transaction."""
 
 
@@ -92,7 +95,8 @@ class Task:
         self._decoder = decoder
         self._model: Model | None = None  # as committed
         self._coming: Coming | None = None
-        self._ahead: tuple[Folded, float] | None = None  # the chunk behind that one
+        self._waiting = Waiting(settings.linger, around.clock)  # behind what is coming
+        self._refused = False  # the chunk behind those
         self._chunker: Chunker | None = None
         self._progress: Progress | None = None
         self._saved_cut: Cut | None = None
@@ -114,7 +118,7 @@ class Task:
     @property
     def busy(self) -> bool:
         """Whether `advance` has something to do now, or soon."""
-        return self._work is not None
+        return self._work is not None or bool(self._waiting)
 
     def receive(self, messages: Sequence[Message]) -> None:
         """Take messages that follow those received before."""
@@ -136,10 +140,15 @@ class Task:
     def advance(self) -> bool:
         """One step; whether there is more to do at once."""
         if self._work is None:
-            self._work = self._next_chunk()
-            if self._work is None:
+            if self._fold_next():
+                return True
+            if self._awaits_more:
                 self._release()
                 return False
+            chunks = self._waiting.take()
+            for chunk in chunks:
+                self._updated(chunk, replayed=False)
+            self._work = self._publishing([chunk.folded for chunk in chunks])
         return self._step(self._work) or self._look_ahead()
 
     def _step(self, work: Steps) -> bool:
@@ -221,21 +230,31 @@ class Task:
 
     # --- chunks --------------------------------------------------------------------------------
 
-    def _next_chunk(self) -> Steps | None:
-        """The work that the next full chunk makes; None while there is none."""
-        ready, self._ahead = self._ahead or self._folded(), None
-        if ready is None:
-            return None
-        (folded, seconds), replayed = ready, self._replaying
-        self._around.observe(
-            events.ChunkUpdated(
-                self.partition, folded.report, seconds, replayed, folded.cut.records
-            )
-        )
-        self._around.step("updated")
-        return self._replayed(folded) if replayed else self._publishing(folded)
+    def _fold_next(self) -> bool:
+        """Fold the next full chunk, if it is there and none has to be published first.
 
-    def _folded(self) -> tuple[Folded, float] | None:
+        Returns whether it was; it waits then to be published, unless an earlier life has done that.
+        """
+        if self._waiting and not self._awaits_more:
+            return False
+        try:
+            folded = self._folded()
+        except Refusal:
+            if self._coming is None and not self._waiting:
+                raise
+            self._refused = True  # raised again when those before it are through
+            return False
+        self._refused = False
+        if folded is None:
+            return False
+        if self._replaying:
+            self._updated(folded, replayed=True)
+            self._replayed(folded.folded)
+        else:
+            self._waiting.add(*folded)
+        return True
+
+    def _folded(self) -> Waited | None:
         """The next full chunk folded into the newest state, and how many seconds that took."""
         newest = self._newest
         if self._chunker is None or newest is None:
@@ -247,25 +266,48 @@ class Task:
                 self._check_boundary(newest.chunk, self._chunker.reach)
             return None
         began = self._around.clock()
-        return fold(newest, ready, cut), self._around.clock() - began
+        return Waited(fold(newest, ready, cut), self._around.clock() - began)
+
+    @property
+    def _awaits_more(self) -> bool:
+        """Whether what waits to be published, if anything, goes on waiting for another chunk.
+
+        That of a snapshot is the last of its transaction, so that snapshots are as far apart.
+        """
+        newest = self._waiting.newest
+        if newest is None:
+            return not self._refused
+        return (
+            not self._refused
+            and self._waiting.time_left
+            and not self._sender.due(
+                newest.state.chunk, newest.cut, self._progress, self._saved_cut
+            )
+            and self._is_behind
+        )
+
+    @property
+    def _is_behind(self) -> bool:
+        """Whether the log has the records of another chunk already, as far as is known."""
+        if self._chunker is None:
+            return False
+        end = self._input.known_end(self.partition)
+        unread = 0 if end is None else max(0, end - self._chunker.position)
+        return self._chunker.good + unread >= self._cut.records
 
     def _look_ahead(self) -> bool:
         """Use the time that a transaction takes; whether to go on without a poll.
 
-        One chunk ahead is enough: no more is folded, and nothing more is read.
+        What would not go into the next transaction is not folded, and nothing more is read.
         """
         if self._coming is None or self._phase != "running":
             return False
-        if self._ahead is None:
-            try:
-                self._ahead = self._folded()
-            except Refusal:  # raised again when the chunk that is under way is through
-                self._hold()
-                return False
-            if self._ahead is None:
-                self._release()
-            return self._ahead is not None
-        if self._around.clock() - self._coming.announced < _SHORT_SECONDS:
+        if self._fold_next():
+            return True
+        if self._awaits_more:
+            self._release()
+            return False
+        if self._waiting and self._around.clock() - self._coming.ready < _SHORT_SECONDS:
             self._transactions.settle(MOMENT)
             return True
         self._hold()
@@ -286,8 +328,10 @@ class Task:
     @property
     def _newest(self) -> State | None:
         """What the next chunk is folded into."""
+        if (waiting := self._waiting.newest) is not None:
+            return waiting.state
         if self._coming is not None:
-            return self._coming.folded.state
+            return self._coming.newest
         return None if self._model is None else self._model.state
 
     @property
@@ -306,10 +350,11 @@ class Task:
             return self._model.cut
         return self._settings.cut
 
-    def _replayed(self, folded: Folded) -> Steps:
+    def _replayed(self, folded: Folded) -> None:
         """A chunk that an earlier life has published: take it over, and compare the last one."""
+        assert self._model is not None
         assert self._progress is not None
-        outcome = self._announcing(folded)()
+        outcome = self._announce(self._model, folded)
         self._check_boundary(outcome.model.state.chunk, outcome.model.next)
         self._model = outcome.model
         if outcome.model.state.chunk == self._progress.chunk:
@@ -319,8 +364,6 @@ class Task:
                     events.ReplayDiverged(self.partition, outcome.model.state.chunk)
                 )
             self._enter("running")
-        return
-        yield  # a generator, like every piece of work
 
     def _check_boundary(self, chunk: int, reached: int) -> None:
         """Replayed chunks end where they were committed, or else refuse: records would be lost."""
@@ -329,35 +372,51 @@ class Task:
         if reached > committed or (chunk == self._progress.chunk and reached != committed):
             raise BoundaryMoved(self.partition, self._progress.chunk, committed, reached)
 
-    def _announcing(self, folded: Folded) -> Callable[[], Outcome]:
-        """What ranks a chunk that follows the committed ones, wherever that is done."""
-        assert self._model is not None
-        return partial(announce, self._settings, self.partition, self._model, folded)
+    def _announce(self, before: Model, folded: Folded) -> Outcome:
+        """Rank a chunk, wherever that is done."""
+        return announce(self._settings, self.partition, before, folded)
 
-    def _publishing(self, folded: Folded) -> Steps:
-        """One transaction, tried until it is through or the task is fenced."""
-        self._coming = coming = Coming(folded, self._announcing(folded), self._around.clock)
-        progress, size = yield from self._transactions.through(
-            lambda: self._sender.chunk(coming.outcome(), self._progress, self._saved_cut)
-        )
-        outcome = coming.outcome()
-        self._around.step("committed")
-        self._model, self._progress, self._saved_cut = outcome.model, progress, outcome.model.cut
-        self._coming = None
+    def _updated(self, chunk: Waited, *, replayed: bool) -> None:
+        """Tell of a folded chunk: not before those before it are through."""
+        folded, seconds = chunk
         self._around.observe(
-            events.ChunkCommitted(
-                self.partition,
-                ranking=outcome.ranking,
-                overlap=outcome.overlap,
-                start=outcome.start,
-                next_offset=outcome.model.next,
-                letters=outcome.letters,
-                snapshot_bytes=size,
-                seconds=self._transactions.ended - coming.announced,
-                ranking_seconds=coming.seconds,
+            events.ChunkUpdated(
+                self.partition, folded.report, seconds, replayed, folded.cut.records
             )
         )
-        self._input.advise({self.partition: outcome.model.next})
+        self._around.step("updated")
+
+    def _publishing(self, chunks: Sequence[Folded]) -> Steps:
+        """One transaction, tried until it is through or the task is fenced."""
+        assert self._model is not None
+        self._coming = coming = Coming(self._model, chunks, self._announce, self._around.clock)
+        progress, size = yield from self._transactions.through(
+            lambda: self._sender.chunks(
+                [outcome for outcome, _ in coming.announced()], self._progress, self._saved_cut
+            )
+        )
+        self._around.step("committed")
+        announced = coming.announced()
+        last = announced[-1].outcome.model
+        self._model, self._progress, self._saved_cut = last, progress, last.cut
+        self._coming = None
+        for outcome, seconds in announced:
+            ends = outcome.model is last
+            self._around.observe(
+                events.ChunkCommitted(
+                    self.partition,
+                    ranking=outcome.ranking,
+                    overlap=outcome.overlap,
+                    missing=outcome.missing,
+                    start=outcome.start,
+                    next_offset=outcome.model.next,
+                    letters=outcome.letters,
+                    snapshot_bytes=size if ends else 0,
+                    seconds=self._transactions.ended - coming.ready if ends else None,
+                    ranking_seconds=seconds,
+                )
+            )
+        self._input.advise({self.partition: last.next})
         self._around.step("advised")
         if self._phase == "publishing":
             self._enter("running")

@@ -120,7 +120,8 @@ class MetricsObserver:
         of = self._of(event.partition)
         self._metrics.chunks.labels(*of, "published").inc()
         self._metrics.ranking.labels(*of).observe(event.ranking_seconds)
-        self._metrics.transaction.labels(*of).observe(event.seconds)
+        if event.seconds is not None:
+            self._metrics.transaction.labels(*of).observe(event.seconds)
         self._metrics.last_commit.labels(*of).set(self._clock())
         for view, overlap in event.overlap.items():
             self._metrics.top_overlap.labels(*of, view).set(overlap)

@@ -109,7 +109,8 @@ class Metrics:
         # --- transactions ---
         self.transaction = self._histogram(
             "stream_fs_transaction_seconds",
-            "Time to publish a chunk, failed attempts and pauses included.",
+            "Time to publish a chunk, or several of a backlog together; failed attempts and pauses "
+            "included.",
             _SHORT,
         )
         self.transaction_failures = self._counter(

@@ -99,7 +99,7 @@ def _updated(event: events.ChunkUpdated) -> None:
 
 
 def _committed(event: events.ChunkCommitted) -> None:
-    more: dict[str, Any] = {"seconds": event.seconds}
+    more: dict[str, Any] = {} if event.seconds is None else {"seconds": event.seconds}
     if event.snapshot_bytes:
         more["snapshot_bytes"] = event.snapshot_bytes
     if event.letters:

@@ -87,6 +87,7 @@ class MadeUp:
             partition,
             ranking,
             overlap,
+            missing,
             start=position - 100,
             next_offset=position,
             letters=letters or {},

@@ -19,6 +19,7 @@ from tests.recovery.faults import (
     end_randomly,
     kill_at,
     kill_randomly,
+    kill_together,
     overtake,
     stop_often,
 )
@@ -26,6 +27,7 @@ from tests.recovery.journey import Journey
 from tests.recovery.stage import Stage, stage
 from tests.recovery.starting import Fresh
 from tests.recovery.subscriber import problems
+from tests.recovery.victim import STEPS
 
 STOP_CHUNKS = 6
 """Between orderly ends: no multiple of the chunks between snapshots."""
@@ -45,6 +47,11 @@ def kill_again_and_again(journey: Journey, point: Point, times: int) -> None:
         committed = kill_at(journey, point, committed)
 
 
+def kill_together_again_and_again(journey: Journey, step: str, times: int) -> None:
+    for _ in range(times):
+        kill_together(journey, step, 2)
+
+
 def overtake_again_and_again(journey: Journey, times: int) -> None:
     for _ in range(times):
         overtake(journey)
@@ -56,6 +63,9 @@ def faults(options: Namespace) -> Iterator[Fault]:
     for point in POINTS:
         inflict = partial(kill_again_and_again, point=point, times=options.rounds)
         yield Fault(f"SIGKILL when {point}", options.rounds, inflict)
+    for step in STEPS:
+        inflict = partial(kill_together_again_and_again, step=step, times=options.rounds)
+        yield Fault(f"SIGKILL when {step}, of several chunks", options.rounds, inflict)
     few = max(1, options.kills // 5)
     at_random = partial(kill_randomly, kills=options.kills, chance=chance)
     yield Fault("SIGKILL at random", options.kills, at_random)

@@ -15,6 +15,9 @@ from tests.recovery.journey import Journey
 from tests.recovery.life import Life
 from tests.recovery.victim import STEPS, Moment
 
+ALONE = ("--set", "output.linger_seconds=0")
+"""Every chunk in a transaction of its own, so that its steps can be counted."""
+
 
 class Point(NamedTuple):
     """Between a step and the next one, in a commit with or without a snapshot."""
@@ -59,10 +62,20 @@ POINTS = tuple(
 def kill_at(journey: Journey, point: Point, committed: int) -> int:
     """One life that ends at this point; returns how many chunks are committed then."""
     chunk = point.chunk_after(committed)
-    journey.start(point.moment(chunk, committed)).expect(-signal.SIGKILL)
+    journey.start(point.moment(chunk, committed), more=ALONE).expect(-signal.SIGKILL)
     committed = chunk if point.commits else chunk - 1
     journey.settled(committed)
     return committed
+
+
+def kill_together(journey: Journey, step: str, transactions: int) -> None:
+    """One life that ends at this step of so many transactions, each of as many chunks as it may."""
+    journey.start(Moment(step, transactions)).expect(-signal.SIGKILL)
+
+
+def shared(life: Life) -> int:
+    """Chunks that a process has published in a transaction together with those behind them."""
+    return sum("seconds" not in line for line in life.log("chunk committed"))
 
 
 def kill_randomly(journey: Journey, kills: int, chance: random.Random) -> None:
@@ -103,7 +116,7 @@ def end_randomly(journey: Journey, times: int, chance: random.Random) -> None:
 def overtake(journey: Journey) -> None:
     """A life stands still before a commit, and goes on when another process has its place."""
     committed = len(journey.rankings.everything())
-    late = journey.start(Moment("records sent", 3), sent="STOP")
+    late = journey.start(Moment("records sent", 3), sent="STOP", more=ALONE)
     late.until(lambda: late.standing, "standing still")
     journey.settled(committed + 2)
     other = journey.start()
@@ -128,7 +141,7 @@ def stop_often(journey: Journey, times: int, chunks: int) -> None:
     of turn; checks that it does, and that the next life has nothing to fold in again.
     """
     for committed in range(0, times * chunks, chunks):
-        life = journey.start(Moment("advised", chunks), sent="TERM")
+        life = journey.start(Moment("advised", chunks), sent="TERM", more=ALONE)
         life.expect(0)
         journey.settled(committed + chunks)
         saved = [line["chunk"] for line in life.log("snapshot committed")]

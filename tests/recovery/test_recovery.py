@@ -14,12 +14,15 @@ from tests.recovery.faults import (
     POINTS,
     kill_at,
     kill_randomly,
+    kill_together,
     nothing_to_replay,
+    shared,
     stop_often,
 )
 from tests.recovery.stage import Stage, stage
 from tests.recovery.starting import Forked
 from tests.recovery.subscriber import problems
+from tests.recovery.victim import STEPS
 
 CHUNKS = 100
 
@@ -63,6 +66,15 @@ def test_no_kill_changes_a_published_byte(staged: Stage) -> None:
         careless.close()
     assert len(everything) >= CHUNKS + 2
     assert problems(message.value for message in everything)
+
+
+def test_no_kill_in_a_transaction_of_several_chunks_changes_a_published_byte(staged: Stage) -> None:
+    with staged.journey("together") as journey:
+        for step in STEPS:
+            kill_together(journey, step, 2)
+        found = journey.complete()
+        assert sum(map(shared, journey.lives)) > CHUNKS // 10
+    is_as_expected(found, staged)
 
 
 def test_an_orderly_end_leaves_nothing_to_replay_and_changes_no_byte(staged: Stage) -> None:

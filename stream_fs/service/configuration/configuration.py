@@ -71,6 +71,7 @@ class Configuration(Section):
             checkpoint_every=self.checkpoint.every_chunks,
             output_top=None if self.output.top == "all" else self.output.top,
             output_format=self.output.format,
+            linger=self.output.linger_seconds,
             dead_letters=DeadLetterSettings(
                 policy=self.dead_letters.policy,
                 max_ratio=self.dead_letters.max_ratio,

@@ -43,7 +43,7 @@ class StatusObserver:
         match event:
             case events.MergedCommitted():
                 before = () if self._merge is None else self._merge.published.views
-                views = ranked_views(event, None, before, self._views)
+                views = ranked_views(event, {}, before, self._views)
                 self._merge = seeing.merged(self._merge, event, self._clock(), views)
             case events.MergeGone():
                 self._merge = None
@@ -99,7 +99,7 @@ class StatusObserver:
                 return seeing.updated(seen, event)
             case events.ChunkCommitted():
                 before = () if seen.published is None else seen.published.views
-                views = ranked_views(event, seen.report, before, self._views)
+                views = ranked_views(event, event.missing, before, self._views)
                 return seeing.committed(seen, event, self._clock(), views)
             case events.SnapshotCommitted():
                 return replace(seen, snapshot=Snapshot(event.chunk, event.snapshot_bytes))

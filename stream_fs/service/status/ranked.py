@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stream_fs.pipeline import events
-from stream_fs.selector import Report, ViewRanking
+from stream_fs.selector import ViewRanking
 from stream_fs.service.configuration import Configuration
 from stream_fs.service.status.document import Feature
 from stream_fs.wire.rankings import top_counts
@@ -67,17 +67,14 @@ def declared(configuration: Configuration) -> dict[str, Declared]:
 
 def ranked_views(
     event: events.ChunkCommitted | events.MergedCommitted,
-    report: Report | None,
+    missing: Mapping[str, float],
     previous: Sequence[RankedView],
     views: Mapping[str, Declared],
 ) -> RankedViews:
-    """What is shown of a published ranking; `report` is its chunk's, `previous` the one before.
+    """What is shown of a published ranking; `missing` is its chunk's, `previous` the one before.
 
-    A merged one has no report: which views are missing is told of chunks.
+    Of a merged one nothing is missing: that is told of chunks.
     """
-    missing: Mapping[str, float] = {}
-    if report is not None and report.chunk == event.ranking.chunk:
-        missing = report.missing
     before = {view.name: view for view in previous}
     return tuple(
         RankedView(

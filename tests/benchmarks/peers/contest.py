@@ -3,8 +3,8 @@
 Everybody consumes the same topic, which was filled before, cuts it into chunks of 500, calls the
 same selector, publishes the same rankings and keeps its state so that a restart continues. Each is
 a process of its own, and a reader of committed records looks at the clock when rankings come: the
-time is that from the tenth ranking to the last, so that starting up does not count, and neither
-does who commits in tens. They take turns, and every ranking of every run is compared.
+time is that of the chunks behind the tenth, so that starting up does not count, from the end of a
+transaction to that of the last. They take turns, and every ranking of every run is compared.
 
 `restarts` shows that what they keep is enough: killed half way, everybody goes on.
 """

@@ -28,6 +28,14 @@ class Contestant:
     goal: Goal | None = None
 
     @property
+    def begin(self) -> int:
+        """The ranking from which on it is timed: with it ends what is published at once.
+
+        The service saves its first chunk and every tenth behind it, and these end a transaction.
+        """
+        return EVERY + 1 if self is SERVICE else EVERY
+
+    @property
     def missing(self) -> str | None:
         """Why it cannot take part here."""
         return None if self.framework is None else environment.problem(self.framework)

@@ -59,7 +59,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class Finish:
-    """Seconds from the tenth ranking to the last: on the wall, and of processors."""
+    """Seconds of the chunks behind the tenth: on the wall, and of processors."""
 
     wall: float
     processor: float
@@ -87,11 +87,12 @@ def filled_topic(bootstrap: str, case: Case) -> Iterator[str]:
 def run(bootstrap: str, case: Case, topic: str, contestant: Contestant) -> Finish:
     """One life, from an empty state to the last ranking."""
     with _stage(bootstrap, case, topic, contestant) as stage, stage.process() as pid:
-        stage.look_on(lambda values: len(values) >= EVERY)
+        stage.look_on(lambda values: len(values) >= contestant.begin)
         start, spent = time.monotonic(), processor_seconds(pid)
         stage.look_on(lambda values: len(values) == case.chunks)
         wall, processor = time.monotonic() - start, processor_seconds(pid) - spent
-    return Finish(wall, processor, [_seen(value) for value in stage.values])
+    share = (case.chunks - EVERY) / (case.chunks - contestant.begin)
+    return Finish(wall * share, processor * share, [_seen(value) for value in stage.values])
 
 
 def run_twice(bootstrap: str, case: Case, topic: str, contestant: Contestant) -> list[Seen]:

@@ -144,14 +144,16 @@ class Alone:
 def service(life: Life, chunks: int) -> float:
     """Seconds from commit to commit of so many chunks, by the process's own log.
 
-    Not of the first ones: until these the broker was ahead.
+    Not of the first ones: until these the broker was ahead. From the end of a transaction to that
+    of a later one, and in proportion: it may hold several chunks.
     """
     life.look()
-    before = len(life.told(COMMITTED))
+    first = len(life.told(COMMITTED)) + SPARE
     life.go_on()
-    commits = life.follow(COMMITTED, before + SPARE + chunks)[before + SPARE - 1 :]
+    begin = life.transaction(first)
+    end = life.transaction(begin.chunks + chunks)
     life.rest()
-    return commits[chunks] - commits[0]
+    return (end.at - begin.at) / (end.chunks - begin.chunks) * chunks
 
 
 def cut(stream: Stream, count: int) -> list[Chunk]:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from tests.benchmarks.service.stage import PATIENCE, Stream
 
@@ -21,6 +21,13 @@ ENVIRONMENT: Final = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": s
 COMMITTED: Final = "chunk committed"
 _TICK: Final = os.sysconf("SC_CLK_TCK")
 _LOOK_SECONDS: Final = 0.02
+
+
+class Transaction(NamedTuple):
+    """When it was through, and the chunks that were committed by then."""
+
+    at: float
+    chunks: int
 
 
 class Life:
@@ -59,6 +66,17 @@ class Life:
     def commits(self) -> list[tuple[float, int]]:
         """When chunks were committed, and of which partition."""
         return [(e["at"], e["partition"]) for e in self.events if e["event"] == COMMITTED]
+
+    def transaction(self, chunks: int) -> Transaction:
+        """Wait for the first transaction after which at least so many chunks are committed."""
+        while True:
+            committed = 0
+            for found in self.events:
+                if found["event"] == COMMITTED:
+                    committed += 1
+                    if committed >= chunks and "seconds" in found:
+                        return Transaction(found["at"], committed)
+            await_all([self], COMMITTED, committed + 1)
 
     def look(self) -> None:
         """Read on in the log; raises `RuntimeError` where the process has ended."""

@@ -23,6 +23,7 @@ WARM_CHUNK = 40
 WARM: Settings = {
     "chunk": {"records": WARM_CHUNK},
     "selector": {"clusters": 2, "min_iterations": 1, "max_iterations": 1, "reassignments": 0},
+    "output": {"linger_seconds": 0.0},
 }
 """A stream that is all transactions."""
 

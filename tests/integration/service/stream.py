@@ -93,7 +93,10 @@ class Stream:
         self._began = round(time.time() * 1000) - 3_600_000
         # Silent: the broker may be stopped on purpose.
         address = {"bootstrap.servers": topics.bootstrap, "log_level": 0}
-        self._producer = Producer({**address, "linger.ms": 0, "enable.idempotence": True})
+        # One request at a time: what follows the first to a new partition may be written before it,
+        # where the broker does not lead it yet when the first arrives (KAFKA-15591).
+        order = {"enable.idempotence": True, "max.in.flight.requests.per.connection": 1}
+        self._producer = Producer({**address, **order, "linger.ms": 0})
         self._uncommitted, self._decided = (
             Consumer({**address, "group.id": topics.unique("reader"), "isolation.level": level})
             for level in ("read_uncommitted", "read_committed")

@@ -45,6 +45,7 @@ def settings(**changes: Any) -> StreamSettings:
         "state_topics": {TOPIC: STATE},
         "chunk_records": 15,
         "checkpoint_every": 3,
+        "linger": 0.0,
         "dead_letters": DeadLetterSettings(),
     }
     return StreamSettings(**{**values, **changes})

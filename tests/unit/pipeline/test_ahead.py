@@ -166,7 +166,7 @@ def test_events_of_a_chunk_come_together() -> None:
         e.report.chunk if isinstance(e, events.ChunkUpdated) else e.ranking.chunk for e in told
     ]
     assert chunks == [chunk for chunk in range(1, 10) for _ in range(2)]
-    assert all(event.seconds > 0 for event in told)
+    assert all(event.seconds is not None and event.seconds > 0 for event in told)
 
 
 @pytest.fixture

@@ -59,6 +59,7 @@ def committed(
         partition,
         ranking(),
         overlap={"fourier": 0.5},
+        missing=report().missing,
         start=100,
         next_offset=111,
         letters=letters or {},

@@ -84,6 +84,7 @@ def committed(
     ranking = Ranking("default", "relevance", "0123456789abcdef", chunk, 8 * chunk, tuple(views))
     given: dict[str, Any] = {
         "overlap": {},
+        "missing": updated().report.missing,
         "start": 100,
         "next_offset": 111,
         "letters": {},
@@ -161,9 +162,10 @@ def test_the_open_chunk_after_the_first_needs_fewer_records(watched: Watched) ->
 
 
 def test_the_share_that_is_missing_is_of_the_published_chunk(watched: Watched) -> None:
+    """Several chunks may be folded before the first of them is published."""
     watched.observe(updated())
-    watched.observe(committed(8))
-    assert watched.view()["missing"] is None
+    watched.observe(committed(8, missing={"fourier": 0.5}))
+    assert watched.view()["missing"] == 0.5
 
 
 def test_the_overlap_is_the_published_one(tmp_path: Path) -> None:
@@ -184,7 +186,7 @@ def test_where_all_features_are_published_the_overlap_is_of_those_shown(tmp_path
         view = ViewRanking("pixels", 1.0, np.array([*order, *rest]), np.ones(20), None)
         ranking = Ranking("default", "relevance", "f", chunk, 8, (view,))
         watched.observe(
-            events.ChunkCommitted(HERE, ranking, {"pixels": 1.0}, 0, 8, {}, 0, 0.1, 0.1)
+            events.ChunkCommitted(HERE, ranking, {"pixels": 1.0}, {}, 0, 8, {}, 0, 0.1, 0.1)
         )
 
     publish(1, list(range(10)))
@@ -346,7 +348,7 @@ def test_many_partitions_make_no_large_document(tmp_path: Path) -> None:
             ranking = Ranking("default", "relevance", "f", chunk, 8, views)
             watched.observe(
                 events.ChunkCommitted(
-                    Partition("digits", number), ranking, {}, 0, 8, {}, 0, 0.1, 0.1
+                    Partition("digits", number), ranking, {}, {}, 0, 8, {}, 0, 0.1, 0.1
                 )
             )
     found = watched.document()
@@ -370,7 +372,7 @@ def test_a_large_view_has_no_heat_map_and_few_features(tmp_path: Path) -> None:
     watched = Watched(tmp_path, LEAST.replace("dimension = 6", "dimension = 4097\nshape = [4097]"))
     view = ViewRanking("pixels", 1.0, np.arange(4097), np.ones(4097), None)
     ranking = Ranking("default", "relevance", "f", 1, 8, (view,))
-    watched.observe(events.ChunkCommitted(HERE, ranking, {}, 0, 8, {}, 0, 0.1, 0.1))
+    watched.observe(events.ChunkCommitted(HERE, ranking, {}, {}, 0, 8, {}, 0, 0.1, 0.1))
     assert watched.view()["scores"] is None
     assert len(watched.view()["features"]) == 10
 

@@ -1,0 +1,244 @@
+"""A stream that is behind publishes several chunks in one transaction: nobody can tell."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from stream_fs.errors import AbortableError, BadRecordRefused, FencedError, RetriableError
+from stream_fs.pipeline import events, task
+from stream_fs.pipeline.memory import Call, MemoryInput
+from stream_fs.pipeline.outcome import announce, fold
+from stream_fs.pipeline.settings import DeadLetterSettings
+from stream_fs.pipeline.transaction import Aside, at_once
+from tests.unit.pipeline.lives import (
+    LETTERS,
+    STATE,
+    Crash,
+    Life,
+    broker,
+    fill,
+    published,
+    records,
+    settings,
+    undisturbed,
+)
+from tests.unit.pipeline.test_ahead import slow, stuck
+from tests.unit.pipeline.test_recovery import STEPS, VALUES
+
+LONG = 10.0
+"""Seconds of waiting that are not over in a test."""
+ASIDES = pytest.mark.parametrize("aside", [at_once, slow])
+
+
+def ends(life: Life) -> list[int]:
+    """The last chunk of every transaction."""
+    return [e.ranking.chunk for e in life.of(events.ChunkCommitted) if e.seconds is not None]
+
+
+def assert_as_if_undisturbed(life: Life) -> None:
+    with undisturbed(VALUES) as expected:
+        assert published(life.broker) == published(expected)
+        assert published(life.broker, LETTERS) == published(expected, LETTERS)
+
+
+@pytest.fixture
+def pace(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Lets folding take time in a life."""
+
+    def set_pace(life: Life, seconds: float) -> None:
+        def slowly(*given: Any) -> Any:
+            life.now += seconds
+            return fold(*given)
+
+        monkeypatch.setattr(task, "fold", slowly)
+
+    return set_pace
+
+
+@ASIDES
+def test_chunks_go_together_up_to_the_next_snapshot(aside: Aside) -> None:
+    made = broker()
+    fill(made, VALUES)
+    life = Life(made, settings(linger=LONG, checkpoint_every=4), aside=aside)
+    assert life.run()
+    assert ends(life) == [1, 5, 9]
+    snapshots = [e.ranking.chunk for e in life.of(events.ChunkCommitted) if e.snapshot_bytes]
+    assert snapshots == [1, 5, 9]
+    assert_as_if_undisturbed(life)
+    progress = [m for m in made.committed(STATE) if b"progress" in (m.key or b"")]
+    assert len(progress) == 3
+
+
+@ASIDES
+def test_the_last_ones_wait_for_nobody(aside: Aside) -> None:
+    made = broker()
+    fill(made, VALUES)
+    life = Life(made, settings(linger=LONG, checkpoint_every=100), aside=aside)
+    assert life.run()
+    assert ends(life) == [1, 9]
+    assert life.now < LONG
+    assert_as_if_undisturbed(life)
+
+
+@ASIDES
+def test_a_stream_that_is_not_behind_publishes_every_chunk_at_once(aside: Aside) -> None:
+    made = broker()
+    life = Life(made, settings(linger=LONG, checkpoint_every=100), aside=aside)
+    values = list(records(20 + 5 * 15))
+    for number in range(6):
+        fill(made, values[:20] if not number else values[5 + number * 15 :][:15])
+        assert life.run(30)
+        assert ends(life) == list(range(1, number + 2))
+    assert life.now < LONG
+
+
+@pytest.mark.parametrize(("seconds", "most"), [(0.3, 1), (0.15, 2), (0.09, 3)])
+def test_none_waits_longer_than_it_may(seconds: float, most: int, pace: Any) -> None:
+    made = broker()
+    fill(made, VALUES)
+    life = Life(made, settings(linger=0.2, checkpoint_every=100))
+    pace(life, seconds)
+    assert life.run()
+    told = ends(life)
+    assert max(after - before for before, after in zip([0, *told], told, strict=False)) == most
+    assert_as_if_undisturbed(life)
+
+
+def test_what_the_log_seems_to_hold_is_waited_for_so_long_and_no_longer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its end counts also what is no record: the marks of transactions, what was compacted."""
+    monkeypatch.setattr(MemoryInput, "known_end", lambda *_: 1_000_000)
+    made = broker()
+    fill(made, VALUES)
+    life = Life(made, settings(linger=1.0, checkpoint_every=100))
+    life.until(lambda: bool(life.of(events.ChunkCommitted)))
+    began = life.now
+    life.until(lambda: ends(life) == [1, 9])
+    assert 1.0 < life.now - began < 1.5
+
+
+@ASIDES
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("survived", [0, 1, 2])
+def test_a_crash_at_any_step_changes_no_published_byte(
+    step: str, survived: int, aside: Aside
+) -> None:
+    made = broker()
+    fill(made, VALUES)
+    here = settings(linger=LONG, checkpoint_every=4)
+    assert not Life(made, here, (step, survived), aside=aside).run()
+    heir = Life(made, here, aside=aside)
+    assert heir.run()
+    assert not heir.of(events.ReplayDiverged)
+    assert_as_if_undisturbed(heir)
+
+
+@pytest.mark.parametrize("linger", [0.0, LONG])
+def test_whoever_takes_over_may_wait_otherwise(linger: float) -> None:
+    """A transaction of several chunks, computed again in part, by one that waits or does not."""
+    made = broker()
+    fill(made, VALUES)
+    first = Life(made, settings(linger=LONG - linger, checkpoint_every=100), ("committed", 1))
+    first.run()
+    heir = Life(made, settings(linger=linger, checkpoint_every=100))
+    assert heir.run()
+    (restored,) = heir.of(events.Restored)
+    assert restored.chunk == 1
+    assert not heir.of(events.ReplayDiverged)
+    assert_as_if_undisturbed(heir)
+
+
+@ASIDES
+@pytest.mark.parametrize(
+    ("call", "error", "after_effect"),
+    [
+        ("send", AbortableError, True),
+        ("commit", RetriableError, True),
+        ("commit", AbortableError, False),
+        ("commit", FencedError, False),
+    ],
+)
+def test_a_failed_call_is_made_good(
+    call: Call,
+    error: type[RetriableError | AbortableError | FencedError],
+    after_effect: bool,
+    aside: Aside,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ranked: list[int] = []
+
+    def noted(*given: Any) -> Any:
+        ranked.append(given[3].state.chunk)
+        return announce(*given)
+
+    monkeypatch.setattr(task, "announce", noted)
+    made = broker()
+    fill(made, VALUES)
+    life = Life(made, settings(linger=LONG, checkpoint_every=4), aside=aside)
+    life.until(lambda: ends(life) == [1])
+    made.fail_next(call, error("now and then"), after_effect=after_effect)
+    assert life.run(900)
+    assert life.of(events.Fenced if error is FencedError else events.TransactionFailed)
+    if error is not FencedError:
+        assert ranked == list(range(1, 10)), "each once"
+    assert_as_if_undisturbed(life)
+
+
+@ASIDES
+def test_what_comes_before_a_refused_record_is_published(aside: Aside) -> None:
+    made = broker()
+    values = list(records(100))
+    fill(made, [*values[:70], b"not a record", *values[70:]])
+    life = Life(
+        made,
+        settings(linger=LONG, checkpoint_every=100, dead_letters=DeadLetterSettings(policy="fail")),
+        aside=aside,
+    )
+    with pytest.raises(BadRecordRefused):
+        life.run()
+    with undisturbed(values[:70]) as expected:
+        assert len(published(expected)) == 4
+        assert published(made) == published(expected)
+    assert life.now < LONG
+
+
+@pytest.mark.parametrize("aside", [at_once, stuck])
+def test_an_orderly_end_leaves_what_waits_to_the_next_owner(
+    aside: Aside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folded: list[int] = []
+
+    def noted(*given: Any) -> Any:
+        folded.append(given[0].chunk + 1)
+        return fold(*given)
+
+    monkeypatch.setattr(task, "fold", noted)
+    made = broker()
+    fill(made, VALUES)
+    here = settings(linger=LONG, checkpoint_every=100)
+    life = Life(made, here, aside=aside)
+    life.until(lambda: len(folded) == (4 if aside is at_once else 2))
+    life.worker.stop()
+    assert len(published(made)) == 1
+    heir = Life(made, here)
+    assert heir.run()
+    (restored,) = heir.of(events.Restored)
+    assert (restored.chunk, restored.behind) == (1, 0)
+    assert_as_if_undisturbed(heir)
+
+
+def test_an_error_between_two_chunks_that_are_told_changes_nothing() -> None:
+    made = broker()
+    fill(made, VALUES)
+    here = settings(linger=LONG, checkpoint_every=100)
+    first = Life(made, here, ("updated", 4))
+    with pytest.raises(Crash):
+        first.until(lambda: False)
+    first.worker.stop()
+    assert len(published(made)) == 1
+    heir = Life(made, here)
+    assert heir.run()
+    assert_as_if_undisturbed(heir)
