@@ -66,6 +66,10 @@ def chunks(count: int, seed: int = 0) -> list[bytes]:
     return [encode_record(views) for views in rows(FIRST + (count - 1) * CHUNK, seed)]
 
 
+ALONE: Changes = {"output.linger_seconds": 0.0}
+"""Every chunk in a transaction of its own, so that these can be counted."""
+
+
 class Stream:
     """Topics on the broker, and a configuration that names them; `changes` go over the usual."""
 

@@ -9,8 +9,8 @@ from stream_fs.errors import OffsetGone
 from stream_fs.pipeline import events
 from tests.integration.kafka.backend import KafkaBackend
 from tests.integration.processes import wait_until
-from tests.integration.service.conftest import MakeMember
-from tests.integration.service.stream import CHUNK, FIRST, Stream, chunks
+from tests.integration.service.conftest import MakeMember, MakeStream
+from tests.integration.service.stream import ALONE, CHUNK, FIRST, Stream, chunks
 from tests.integration.service.undisturbed import assert_undisturbed
 from tests.integration.topics import PATIENCE_SECONDS
 
@@ -47,9 +47,10 @@ def test_offsets_of_the_group_that_somebody_moved_are_put_right(
 
 @pytest.mark.parametrize("snapshot_first", [False, True])
 def test_input_that_retention_has_deleted_is_missed(
-    snapshot_first: bool, stream: Stream, member: MakeMember
+    snapshot_first: bool, make_stream: MakeStream, member: MakeMember
 ) -> None:
     """Also what only the replay needs: without a snapshot at the end, from the first chunk on."""
+    stream = make_stream(ALONE)
     stream.feed(chunks(3))
     first = member(stream)
     first.completes(2)

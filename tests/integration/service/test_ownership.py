@@ -13,7 +13,7 @@ from stream_fs.pipeline import events
 from stream_fs.pipeline.ports import Assignment
 from tests.integration.service.conftest import MakeMember, MakeStream
 from tests.integration.service.members import Member, together
-from tests.integration.service.stream import CHUNK, Stream, chunks
+from tests.integration.service.stream import ALONE, CHUNK, Stream, chunks
 from tests.integration.service.undisturbed import assert_undisturbed
 from tests.integration.topics import PATIENCE_SECONDS
 
@@ -28,7 +28,7 @@ IMPATIENT = {
 
 
 def test_a_zombie_publishes_nothing(make_stream: MakeStream, member: MakeMember) -> None:
-    stream = make_stream(IMPATIENT)
+    stream = make_stream({**IMPATIENT, **ALONE})
     stream.feed(chunks(6))
     zombie = member(stream)
     heirs: list[Member] = []

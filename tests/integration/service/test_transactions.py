@@ -9,7 +9,7 @@ from stream_fs.pipeline import events
 from stream_fs.pipeline.ports import Partition
 from tests.integration.processes import wait_until
 from tests.integration.service.conftest import MakeMember, MakeStream
-from tests.integration.service.stream import Stream, chunks
+from tests.integration.service.stream import ALONE, chunks
 from tests.integration.service.undisturbed import assert_undisturbed
 
 
@@ -32,7 +32,8 @@ class RefusingTransport(KafkaTransport):
         return Refused(self._settings, f"{self._settings.group}/{partition}")
 
 
-def test_an_aborted_chunk_is_sent_again(stream: Stream, member: MakeMember) -> None:
+def test_an_aborted_chunk_is_sent_again(make_stream: MakeStream, member: MakeMember) -> None:
+    stream = make_stream(ALONE)
     stream.feed(chunks(3))
     one = member(stream, transport=RefusingTransport)
     one.completes(3)
@@ -49,7 +50,7 @@ def test_the_broker_voids_a_transaction_that_takes_too_long(
     make_stream: MakeStream, member: MakeMember
 ) -> None:
     # The limit of the other transactions, too, which take a while on a busy machine.
-    stream = make_stream({"kafka.transaction_timeout": 8.0})
+    stream = make_stream({"kafka.transaction_timeout": 8.0, **ALONE})
     stream.feed(chunks(3))
     rankings = stream.configuration().output.topic
     slow = member(stream)
