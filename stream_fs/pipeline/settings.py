@@ -62,7 +62,7 @@ class StreamSettings:
     output_top: int | float | None = None
     """Features per view in a ranking: a count, a share, or all."""
     output_format: RecordFormat = "json"
-    linger: float = 0.2
+    linger: float = 0.5
     """Seconds that a ranking may wait, so that it is published together with those behind it."""
     dead_letters: DeadLetterSettings = field(default_factory=DeadLetterSettings)
     merge_every: float | None = 10.0

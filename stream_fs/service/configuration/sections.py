@@ -123,7 +123,7 @@ class Output(Section):
     """Features per view: a count (50), a share of all features (0.1), or "all"."""
     format: Format = "json"
     """Format of the rankings: json or msgpack."""
-    linger_seconds: Annotated[float, Field(ge=0, le=10)] = 0.2
+    linger_seconds: Annotated[float, Field(ge=0, le=10)] = 0.5
     """Seconds that rankings of a backlog wait for each other, to share a transaction; 0: none."""
 
 
