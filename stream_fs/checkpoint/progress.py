@@ -1,4 +1,4 @@
-"""The progress record: how far a task has come, written with every chunk.
+"""The progress record: how far a task has come, written with every transaction.
 
 Where to continue is decided by this record alone. From the snapshot that it names, the chunks up to
 this one are folded in again; then the replayed ranking should have this digest.

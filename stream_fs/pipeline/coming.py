@@ -28,7 +28,7 @@ class Coming:
         clock: Clock,
     ) -> None:
         """`before` is the model that the first of them was folded into, `announce` ranks one."""
-        self.newest = chunks[-1].state
+        self.last = chunks[-1]
         self._model = before
         self._left = list(reversed(chunks))
         self._announce = announce
@@ -36,14 +36,24 @@ class Coming:
         self._announced: list[Announced] = []
         self.ready = math.inf
         """When all was ready to be sent; never, as long as it is not."""
+        self.obstacle: Exception | None = None
+        """Why one of them cannot be published, where those before it can."""
 
     def announced(self) -> Sequence[Announced]:
         """What is published; however often it is sent, it is made once."""
         while self._left:
             began = self._clock()
-            outcome = self._announce(self._model, self._left[-1])
-            self.ready = self._clock()
-            self._announced.append(Announced(outcome, self.ready - began))
+            try:
+                outcome = self._announce(self._model, self._left[-1])
+            except Exception as error:
+                if not self._announced:
+                    raise
+                self.obstacle = error
+                self._left.clear()
+                break
+            self._announced.append(Announced(outcome, self._clock() - began))
             self._model = outcome.model
             self._left.pop()
+        if math.isinf(self.ready):
+            self.ready = self._clock()
         return self._announced

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from stream_fs.checkpoint import Progress, SnapshotPlace
 from stream_fs.pipeline.outcome import (
@@ -17,6 +18,13 @@ from stream_fs.pipeline.ports import Outbox, Partition
 from stream_fs.pipeline.settings import Cut, StreamSettings
 
 
+class Saved(NamedTuple):
+    """A snapshot: of which chunk (0 where there is none yet), and how chunks were cut then."""
+
+    chunk: int
+    cut: Cut | None
+
+
 class Sender:
     """Sends within a transaction that somebody else begins and ends; returns what is then true."""
 
@@ -27,7 +35,7 @@ class Sender:
         outbox: Outbox,
         step: Callable[[str], None],
     ) -> None:
-        """`step` is told how far a chunk's transaction is."""
+        """`step` is told how far the transaction of chunks is."""
         self._partition = partition
         self._settings = settings
         self._outbox = outbox
@@ -54,7 +62,7 @@ class Sender:
         self._step("begun")
         last = outcomes[-1]
         places, size = () if before is None else before.snapshots, 0
-        if self.due(last.model.state.chunk, last.model.cut, before, saved):
+        if self.due(last.model.state.chunk, last.model.cut, self.last_saved(before, saved)):
             places, size = self._snapshot(last.model, places)
             self._step("snapshot sent")
         progress = Progress(
@@ -70,16 +78,20 @@ class Sender:
         self._step("records sent")
         return progress, size
 
-    def due(self, chunk: int, cut: Cut, before: Progress | None, saved: Cut | None) -> bool:
+    def last_saved(self, progress: Progress | None, cut: Cut | None) -> Saved:
+        """The newest snapshot that a progress names, whose chunks were cut in this way."""
+        places = () if progress is None else progress.snapshots
+        return Saved(places[0].chunk if places else 0, cut)
+
+    def due(self, chunk: int, cut: Cut | None, saved: Saved) -> bool:
         """Whether a chunk has a snapshot, where it is the last of those that are sent together.
 
         At the first chunk, every so many chunks, and where chunks begin to be cut otherwise. The
         latter because a replay cuts as its snapshot says.
         """
-        places = () if before is None else before.snapshots
-        if not places or not places[0].chunk or cut != saved:
+        if not saved.chunk or cut != saved.cut:
             return True
-        return chunk - places[0].chunk >= self._settings.checkpoint_every
+        return chunk - saved.chunk >= self._settings.checkpoint_every
 
     def snapshot(self, model: Model, progress: Progress) -> tuple[Progress, int]:
         """A snapshot out of turn; the progress that names it, and its size in bytes."""

@@ -63,7 +63,7 @@ class StreamSettings:
     """Features per view in a ranking: a count, a share, or all."""
     output_format: RecordFormat = "json"
     linger: float = 0.5
-    """Seconds that a ranking may wait, so that it is published together with those behind it."""
+    """Seconds that a ranking of a backlog may wait, to be published with those behind it."""
     dead_letters: DeadLetterSettings = field(default_factory=DeadLetterSettings)
     merge_every: float | None = 10.0
     """Seconds between merged rankings, at least; None publishes none."""

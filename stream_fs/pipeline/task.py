@@ -24,13 +24,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from stream_fs.checkpoint import Progress
-from stream_fs.errors import BoundaryMoved, Refusal, RetriableError, TransportError
+from stream_fs.errors import BoundaryMoved, RetriableError, TransportError
 from stream_fs.pipeline import events
 from stream_fs.pipeline.chunker import Chunker
 from stream_fs.pipeline.coming import Coming
 from stream_fs.pipeline.outcome import Folded, Model, Outcome, announce, fold
 from stream_fs.pipeline.ports import Input, Outbox, Partition, Transport
-from stream_fs.pipeline.sending import Sender
+from stream_fs.pipeline.sending import Saved, Sender
 from stream_fs.pipeline.settings import Cut, StreamSettings
 from stream_fs.pipeline.takeover import Takeover
 from stream_fs.pipeline.transaction import (
@@ -96,7 +96,7 @@ class Task:
         self._model: Model | None = None  # as committed
         self._coming: Coming | None = None
         self._waiting = Waiting(settings.linger, around.clock)  # behind what is coming
-        self._refused = False  # the chunk behind those
+        self._obstacle: Exception | None = None  # to the chunk behind those
         self._chunker: Chunker | None = None
         self._progress: Progress | None = None
         self._saved_cut: Cut | None = None
@@ -132,19 +132,21 @@ class Task:
                 good=len(batch.good),
                 bad=Counter(bad.reason for bad in batch.bad),
                 position=self._chunker.position,
-                waiting=self._chunker.good,
+                # Those are told as folded when they are published.
+                waiting=self._chunker.good + self._waiting.rows,
                 size=self._cut.first if newest.chunk == 0 else self._cut.records,
             )
         )
 
     def advance(self) -> bool:
         """One step; whether there is more to do at once."""
+        self._waiting.turn()
         if self._work is None:
-            if self._fold_next():
-                return True
+            folded = self._fold_next()
             if self._awaits_more:
-                self._release()
-                return False
+                if not folded:
+                    self._release()
+                return folded
             chunks = self._waiting.take()
             for chunk in chunks:
                 self._updated(chunk, replayed=False)
@@ -235,16 +237,17 @@ class Task:
 
         Returns whether it was; it waits then to be published, unless an earlier life has done that.
         """
-        if self._waiting and not self._awaits_more:
+        if self._obstacle is not None and self._coming is None and not self._waiting:
+            raise self._obstacle
+        if not self._awaits_more:
             return False
         try:
             folded = self._folded()
-        except Refusal:
+        except Exception as error:
             if self._coming is None and not self._waiting:
                 raise
-            self._refused = True  # raised again when those before it are through
+            self._obstacle = error  # raised when those before it are through
             return False
-        self._refused = False
         if folded is None:
             return False
         if self._replaying:
@@ -274,21 +277,27 @@ class Task:
 
         That of a snapshot is the last of its transaction, so that snapshots are as far apart.
         """
+        if self._obstacle is not None:
+            return False
         newest = self._waiting.newest
         if newest is None:
-            return not self._refused
-        return (
-            not self._refused
-            and self._waiting.time_left
-            and not self._sender.due(
-                newest.state.chunk, newest.cut, self._progress, self._saved_cut
-            )
-            and self._is_behind
-        )
+            return True
+        return self._waiting.open and not self._has_snapshot(newest) and self._is_behind
+
+    def _has_snapshot(self, chunk: Folded) -> bool:
+        """Whether a snapshot goes with a chunk, where it is the last of its transaction."""
+        saved = self._sender.last_saved(self._progress, self._saved_cut)
+        if self._coming is not None:
+            last = Saved(self._coming.last.state.chunk, self._coming.last.cut)
+            saved = last if self._sender.due(*last, saved) else saved
+        return self._sender.due(chunk.state.chunk, chunk.cut, saved)
 
     @property
     def _is_behind(self) -> bool:
-        """Whether the log has the records of another chunk already, as far as is known."""
+        """Whether the log has the records of another chunk already, as far as is known.
+
+        Its end counts also what cannot be read yet, in open transactions of producers.
+        """
         if self._chunker is None:
             return False
         end = self._input.known_end(self.partition)
@@ -331,7 +340,7 @@ class Task:
         if (waiting := self._waiting.newest) is not None:
             return waiting.state
         if self._coming is not None:
-            return self._coming.newest
+            return self._coming.last.state
         return None if self._model is None else self._model.state
 
     @property
@@ -418,6 +427,8 @@ class Task:
             )
         self._input.advise({self.partition: last.next})
         self._around.step("advised")
+        if coming.obstacle is not None:
+            raise coming.obstacle
         if self._phase == "publishing":
             self._enter("running")
 

@@ -7,10 +7,15 @@ those behind it, for a moment. One that is not behind publishes every chunk at o
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import math
+from typing import Final, NamedTuple
 
 from stream_fs.pipeline.outcome import Folded
 from stream_fs.pipeline.transaction import Clock
+
+_LETTER_BYTES: Final = 4_000_000
+"""Of dead letters that wait; with more, nothing else does: a transaction has to come through in the
+time that a call may take."""
 
 
 class Waited(NamedTuple):
@@ -29,6 +34,8 @@ class Waiting:
         self._clock = clock
         self._chunks: list[Waited] = []
         self._until = 0.0
+        self._letters = 0
+        self._turned = self._turn = -math.inf
 
     def __bool__(self) -> bool:
         return bool(self._chunks)
@@ -39,14 +46,31 @@ class Waiting:
         return self._chunks[-1].folded if self._chunks else None
 
     @property
-    def time_left(self) -> bool:
-        """Whether there is time to fold one more, as long as that has taken before."""
-        return not self._chunks or self._clock() + self._chunks[-1].seconds < self._until
+    def rows(self) -> int:
+        """Records in all of them."""
+        return sum(chunk.folded.report.rows for chunk in self._chunks)
+
+    @property
+    def open(self) -> bool:
+        """Whether there is time to fold one more, and room for what it brings.
+
+        It will take as long as the last one, or as a turn of everybody else, where that is longer.
+        """
+        if not self._chunks:
+            return True
+        needed = max(self._chunks[-1].seconds, self._turn)
+        return self._letters < _LETTER_BYTES and self._clock() + needed < self._until
+
+    def turn(self) -> None:
+        """Take note that it is our turn; others may have theirs before the next."""
+        now = self._clock()
+        self._turn, self._turned = now - self._turned, now
 
     def add(self, folded: Folded, seconds: float) -> None:
         """Let a chunk wait."""
         if not self._chunks:
-            self._until = self._clock() + self._linger
+            self._until, self._letters = self._clock() + self._linger, 0
+        self._letters += sum(len(letter.message.value or b"") for letter in folded.letters)
         self._chunks.append(Waited(folded, seconds))
 
     def take(self) -> list[Waited]:

@@ -94,7 +94,7 @@ class Chunk(Section):
 
 
 class Checkpoint(Section):
-    """How often the model is saved whole; where to continue is saved with every chunk."""
+    """How often the model is saved whole; where to continue is saved with every transaction."""
 
     every_chunks: Count = 10
     """Chunks between snapshots, and so the most that is computed again after a crash."""

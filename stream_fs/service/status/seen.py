@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from stream_fs.pipeline import events
-from stream_fs.selector import Ranking, Report
+from stream_fs.selector import Ranking
 from stream_fs.service.status.document import OpenChunk, Snapshot
 from stream_fs.service.status.history import Point, appended
 from stream_fs.service.status.ranked import RankedViews
@@ -66,7 +66,6 @@ class Seen:
     position: int | None = None
     lag: int | None = None
     chunk: OpenChunk | None = None
-    report: Report | None = None
     """Of the chunk that is folded in, and perhaps not published yet."""
     published: Published | None = None
     offsets: tuple[int, int] | None = None
@@ -95,7 +94,7 @@ def phase_changed(seen: Seen, event: events.PhaseChanged) -> Seen:
         trouble = None if seen.fenced else seen.trouble
         return replace(seen, phase=event.phase, fenced=False, trouble=trouble)
     # A new task knows nothing of the one before. The ranking is out, whoever goes on.
-    return replace(seen, phase="taking_over", chunk=None, report=None, behind=0)
+    return replace(seen, phase="taking_over", chunk=None, behind=0)
 
 
 def read(seen: Seen, event: events.RecordsRead, now: float) -> Seen:
@@ -118,7 +117,7 @@ def updated(seen: Seen, event: events.ChunkUpdated) -> Seen:
         # The first chunk is larger than those that follow.
         chunk = OpenChunk(max(0, chunk.waiting - event.report.rows), event.size)
     behind = max(0, seen.behind - 1) if event.replayed else 0
-    return replace(seen, report=event.report, chunk=chunk, behind=behind)
+    return replace(seen, chunk=chunk, behind=behind)
 
 
 def committed(seen: Seen, event: events.ChunkCommitted, now: float, views: RankedViews) -> Seen:

@@ -28,6 +28,8 @@ TIMES = 3
 """As many turns as usual, end to end."""
 SPARE = 3
 """Chunks of a turn that are not timed."""
+TOGETHER = 10
+"""Chunks in a transaction, at most: a snapshot ends it."""
 
 
 def reading(stage: Stage, plan: Plan) -> Iterator[Comparison]:
@@ -68,8 +70,8 @@ def whole(stage: Stage, plan: Plan) -> Iterator[Comparison]:
     """
     for size, _ in plan.ingest:
         chunks = plan.slice if size <= 1_000 else plan.slice // 2
-        # One turn more to warm up, one for the beginning, and some chunks beyond the end of each.
-        needed = (TIMES * plan.turns + 2) * (2 * SPARE + chunks)
+        # One turn more to warm up, one for the beginning, and in each the rest of a transaction.
+        needed = (TIMES * plan.turns + 2) * (SPARE + chunks + TOGETHER) + 2 * TOGETHER
         with (
             stage.source(Mix.of_bytes(size), needed * CHUNK) as source,
             stage.stream(source) as stream,

@@ -6,8 +6,14 @@ from typing import Any
 
 import pytest
 
-from stream_fs.errors import AbortableError, BadRecordRefused, FencedError, RetriableError
-from stream_fs.pipeline import events, task
+from stream_fs.errors import (
+    AbortableError,
+    BadRecordRefused,
+    FencedError,
+    InvalidMessage,
+    RetriableError,
+)
+from stream_fs.pipeline import events, task, waiting
 from stream_fs.pipeline.memory import Call, MemoryInput
 from stream_fs.pipeline.outcome import announce, fold
 from stream_fs.pipeline.settings import DeadLetterSettings
@@ -94,7 +100,7 @@ def test_a_stream_that_is_not_behind_publishes_every_chunk_at_once(aside: Aside)
     assert life.now < LONG
 
 
-@pytest.mark.parametrize(("seconds", "most"), [(0.3, 1), (0.15, 2), (0.09, 3)])
+@pytest.mark.parametrize(("seconds", "most"), [(0.3, 1), (0.15, 2), (0.08, 3)])
 def test_none_waits_longer_than_it_may(seconds: float, most: int, pace: Any) -> None:
     made = broker()
     fill(made, VALUES)
@@ -203,6 +209,104 @@ def test_what_comes_before_a_refused_record_is_published(aside: Aside) -> None:
         assert len(published(expected)) == 4
         assert published(made) == published(expected)
     assert life.now < LONG
+
+
+@ASIDES
+@pytest.mark.parametrize("where", ["fold", "announce"])
+def test_what_comes_before_an_error_is_published(
+    where: str, aside: Aside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As it would be if every chunk had its own transaction."""
+    real: Any = {"fold": fold, "announce": announce}[where]
+
+    def refused(*given: Any) -> Any:
+        made = real(*given)
+        chunk = made.state.chunk if where == "fold" else made.model.state.chunk
+        if chunk == 5:
+            raise InvalidMessage("a number is not finite")
+        return made
+
+    monkeypatch.setattr(task, where, refused)
+    made = broker()
+    fill(made, VALUES)
+    life = Life(made, settings(linger=LONG, checkpoint_every=100), aside=aside)
+    with pytest.raises(InvalidMessage, match="not finite"):
+        life.run()
+    assert ends(life) == [1, 4]
+    life.worker.stop()
+    monkeypatch.undo()
+    with undisturbed(VALUES) as expected:
+        assert published(made) == published(expected)[:4]
+
+
+def test_many_dead_letters_wait_for_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiting, "_LETTER_BYTES", len(b"not a record"))
+    made = broker()
+    fill(made, VALUES)
+    life = Life(made, settings(linger=LONG, checkpoint_every=100))
+    assert life.run()
+    letters = [e.ranking.chunk for e in life.of(events.ChunkCommitted) if e.letters]
+    assert ends(life) == sorted({1, *letters, 9})
+    assert_as_if_undisturbed(life)
+
+
+def test_chunks_wait_behind_a_snapshot_that_is_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    folded: list[int] = []
+
+    def noted(*given: Any) -> Any:
+        folded.append(given[0].chunk + 1)
+        return fold(*given)
+
+    monkeypatch.setattr(task, "fold", noted)
+    made = broker()
+    fill(made, VALUES)
+    life = Life(made, settings(linger=LONG, checkpoint_every=4), aside=stuck)
+    assert life.run(100)
+    assert folded == [1, 2, 3, 4, 5], "the first and the fifth have one"
+    assert published(made) == []
+
+
+def test_who_keeps_up_does_not_wait_for_the_others() -> None:
+    """Published in the turn in which it is folded, whatever others have to do before the next."""
+    made = broker(2)
+    fill(made, list(records(20 + 15)), 1)
+    life = Life(made, settings(linger=LONG, checkpoint_every=100))
+    life.until(lambda: len(life.of(events.ChunkCommitted)) == 2)
+    life.run(10)
+    fill(made, list(records(15)), 1)
+    life.worker._poll(0.0)
+    life.worker._advance_all()
+    assert len(life.of(events.ChunkCommitted)) == 3
+
+
+def test_where_everybody_takes_long_turns_none_waits_for_its_next() -> None:
+    made = broker()
+    fill(made, VALUES)
+    life = Life(made, settings(linger=0.5, checkpoint_every=100))
+    others = life.worker._merge.advance
+
+    def slowly() -> None:
+        life.now += 0.6
+        others()
+
+    life.worker._merge.advance = slowly  # type: ignore[method-assign]  # as many partitions would
+    assert life.run()
+    assert ends(life) == list(range(1, 10))
+
+
+def test_the_records_of_chunks_that_wait_are_told_as_waiting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """They are told as folded later, and taken off then."""
+    monkeypatch.setattr(MemoryInput, "known_end", lambda *_: 1_000_000)
+    made = broker()
+    fill(made, list(records(20 + 15 + 7)))
+    life = Life(made, settings(linger=LONG, checkpoint_every=100))
+    life.until(lambda: any(task._waiting for task in life.worker.tasks) and bool(ends(life)))
+    fill(made, list(records(3)))
+    life.until(lambda: len(life.of(events.RecordsRead)) == 2)
+    assert life.of(events.RecordsRead)[-1].waiting == 15 + 7 + 3
+    assert len(life.of(events.ChunkUpdated)) == 1
 
 
 @pytest.mark.parametrize("aside", [at_once, stuck])
