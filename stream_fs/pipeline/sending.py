@@ -24,6 +24,12 @@ class Saved(NamedTuple):
     chunk: int
     cut: Cut | None
 
+    @classmethod
+    def of(cls, progress: Progress | None, cut: Cut | None) -> Saved:
+        """The newest one that a progress names, where chunks were cut in this way."""
+        places = () if progress is None else progress.snapshots
+        return cls(places[0].chunk if places else 0, cut)
+
 
 class Sender:
     """Sends within a transaction that somebody else begins and ends; returns what is then true."""
@@ -62,7 +68,7 @@ class Sender:
         self._step("begun")
         last = outcomes[-1]
         places, size = () if before is None else before.snapshots, 0
-        if self.due(last.model.state.chunk, last.model.cut, self.last_saved(before, saved)):
+        if self.due(last.model.state.chunk, last.model.cut, Saved.of(before, saved)):
             places, size = self._snapshot(last.model, places)
             self._step("snapshot sent")
         progress = Progress(
@@ -77,11 +83,6 @@ class Sender:
         self._outbox.send([*records, progress_record(self._settings, self._partition, progress)])
         self._step("records sent")
         return progress, size
-
-    def last_saved(self, progress: Progress | None, cut: Cut | None) -> Saved:
-        """The newest snapshot that a progress names, whose chunks were cut in this way."""
-        places = () if progress is None else progress.snapshots
-        return Saved(places[0].chunk if places else 0, cut)
 
     def due(self, chunk: int, cut: Cut | None, saved: Saved) -> bool:
         """Whether a chunk has a snapshot, where it is the last of those that are sent together.

@@ -286,7 +286,7 @@ class Task:
 
     def _has_snapshot(self, chunk: Folded) -> bool:
         """Whether a snapshot goes with a chunk, where it is the last of its transaction."""
-        saved = self._sender.last_saved(self._progress, self._saved_cut)
+        saved = Saved.of(self._progress, self._saved_cut)
         if self._coming is not None:
             last = Saved(self._coming.last.state.chunk, self._coming.last.cut)
             saved = last if self._sender.due(*last, saved) else saved

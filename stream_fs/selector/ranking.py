@@ -105,9 +105,8 @@ def _greedy(scores: Floats, directions: Working, depth: int) -> Indices:
         worth = scores * novelty(nearest, chance)
         block = _leaders(worth, _block_size(len(left), missing, len(chosen[-1])))
         leading = directions[block]
-        squares = np.square(
-            leading @ leading.copy().T
-        )  # of one array numpy would mirror a triangle
+        # A copy, for of one array numpy would mirror a triangle.
+        squares = np.square(leading @ leading.copy().T)
         given = Block(scores[block], left[block], squares, nearest[block], chance)
         taken = choose(given, _rival(worth, block, left), missing)
         chosen.append(left[block[taken]])

@@ -63,6 +63,19 @@ def pace(monkeypatch: pytest.MonkeyPatch) -> Any:
     return set_pace
 
 
+@pytest.fixture
+def folded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The numbers of the chunks that were folded."""
+    found: list[int] = []
+
+    def noted(*given: Any) -> Any:
+        found.append(given[0].chunk + 1)
+        return fold(*given)
+
+    monkeypatch.setattr(task, "fold", noted)
+    return found
+
+
 @ASIDES
 def test_chunks_go_together_up_to_the_next_snapshot(aside: Aside) -> None:
     made = broker()
@@ -250,14 +263,7 @@ def test_many_dead_letters_wait_for_nobody(monkeypatch: pytest.MonkeyPatch) -> N
     assert_as_if_undisturbed(life)
 
 
-def test_chunks_wait_behind_a_snapshot_that_is_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    folded: list[int] = []
-
-    def noted(*given: Any) -> Any:
-        folded.append(given[0].chunk + 1)
-        return fold(*given)
-
-    monkeypatch.setattr(task, "fold", noted)
+def test_chunks_wait_behind_a_snapshot_that_is_under_way(folded: list[int]) -> None:
     made = broker()
     fill(made, VALUES)
     life = Life(made, settings(linger=LONG, checkpoint_every=4), aside=stuck)
@@ -311,15 +317,8 @@ def test_the_records_of_chunks_that_wait_are_told_as_waiting(
 
 @pytest.mark.parametrize("aside", [at_once, stuck])
 def test_an_orderly_end_leaves_what_waits_to_the_next_owner(
-    aside: Aside, monkeypatch: pytest.MonkeyPatch
+    aside: Aside, folded: list[int]
 ) -> None:
-    folded: list[int] = []
-
-    def noted(*given: Any) -> Any:
-        folded.append(given[0].chunk + 1)
-        return fold(*given)
-
-    monkeypatch.setattr(task, "fold", noted)
     made = broker()
     fill(made, VALUES)
     here = settings(linger=LONG, checkpoint_every=100)
