@@ -14,28 +14,28 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.linalg import cython_blas
 
 PLACE = Path(__file__).parent
 SOURCES = {"turn_float32": "turn.c", "turn_float64": "turn.c", "choose": "choose.c"}
 """What each library is made of."""
 OUTDATED = "it was built of another source: install the package again"
 ARRAYS = (
+    *("rows", "row_starts", "row_columns", "row_values"),
     *("present", "share", "fit", "pull", "still", "part", "norm", "starts", "columns", "springs"),
-    *("R0", "Q0", "S0", "V", "Q", "VR", "lengths", "penalties", "R", "VtV", "products", "right"),
-    *("both", "left", "g", "terms", "XV", "driving", "P", "pulled"),
+    *("R0", "Q0", "S0", "V", "Q", "VR", "across", "lengths", "penalties", "R", "VtV"),
+    *("products", "right", "both", "left", "g", "terms", "XV", "driving", "P", "pulled"),
     *("sum", "sums", "consensus"),
 )
 FUNCTIONS = {
-    "spread": (),
-    "carry": (),
-    "v_step": (ctypes.POINTER(ctypes.c_double), *3 * (ctypes.c_double,)),
-    "drive": (ctypes.POINTER(ctypes.c_double),),
-    "hold": (),
-    "u_step": (ctypes.c_double,),
-    "square": (),
-    "agree": (),
+    "begin": (),
+    "turn": (ctypes.POINTER(ctypes.c_double), ctypes.c_int64, *3 * (ctypes.c_double,)),
 }
-"""What each takes apart from the views and their number."""
+"""What each takes apart from the views, their number and BLAS."""
+PRODUCTS = {np.dtype(np.float32): "sgemm", np.dtype(np.float64): "dgemm"}
+"""What multiplies matrices, by precision."""
+SIZES = 6
+"""How many sizes it takes: of the result and the sum, and how far rows lie apart."""
 
 
 class View(ctypes.Structure):
@@ -62,7 +62,7 @@ def missing() -> str | None:
             return OUTDATED
         if made_of.value != digest:
             return OUTDATED
-    return None
+    return None if all(map(gemm, PRODUCTS)) else "SciPy does not offer BLAS in the known form"
 
 
 @cache
@@ -76,9 +76,26 @@ def turns(precision: np.dtype[Any]) -> Any:
     library = _opened(f"turn_{precision}")
     for name, further in FUNCTIONS.items():
         function = getattr(library, name)
-        function.argtypes = (ctypes.POINTER(View), ctypes.c_int64, *further)
-        function.restype = ctypes.c_double if name == "agree" else None
+        function.argtypes = (ctypes.POINTER(View), ctypes.c_int64, ctypes.c_void_p, *further)
+        function.restype = ctypes.c_double if name == "turn" else None
     return library
+
+
+@cache
+def gemm(precision: np.dtype[Any]) -> int | None:
+    """The address of BLAS's product of matrices, from what SciPy offers to programs in C.
+
+    None where there is none that counts in plain ints, as turn.c does.
+    """
+    capsule = getattr(cython_blas, "__pyx_capi__", {}).get(PRODUCTS[precision])
+    if capsule is None:
+        return None
+    name_of, address_of = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
+    name_of.restype, name_of.argtypes = ctypes.c_char_p, (ctypes.py_object,)
+    address_of.restype, address_of.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+    signature: bytes = name_of(capsule)  # "void (char *, char *, int *, …, int *)"
+    taken = signature.removeprefix(b"void (").removesuffix(b")").split(b", ")
+    return int(address_of(capsule, signature)) if taken.count(b"int *") == SIZES else None
 
 
 @cache
@@ -95,6 +112,8 @@ def point(view: View, arrays: Mapping[str, Any]) -> None:
     """Make the structure point to the arrays, which have to live as long as it is used."""
     for name in ARRAYS:
         array = arrays[name]
+        if array is None:
+            continue
         if not array.flags.c_contiguous:
             raise TypeError(f"{name} does not lie as C reads it")
         setattr(view, name, array.ctypes.data)

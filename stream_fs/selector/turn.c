@@ -1,12 +1,13 @@
-/* The loops of a turn over matrices that are too small for numpy to be quick with.
+/* A turn over matrices that are too small for numpy to be quick with.
  *
- * Each function is for all views of a chunk, and is one step of turns.py, where it is explained;
- * compiled.py calls them in turn, and does the products of matrices in between. Matrices lie row by
- * row; V and Q lie by column, that is as K×d. Compiled once for each precision, with REAL as float
- * or double.
+ * `begin` and `turn` are for all views of a chunk, and do what turns.py does, where it is explained;
+ * products of dense matrices are left to BLAS, which compiled.py hands in. Matrices lie row by row; V
+ * and Q lie by column, that is as K×d. Compiled once for each precision, with REAL as float or
+ * double.
  */
 
 #include <stdint.h>
+#include <string.h>
 #include <tgmath.h>
 
 /* Compiled twice, where the loader can choose: for processors with vectors of 256 bits, and for all.
@@ -19,6 +20,7 @@
 #define INLINE static inline __attribute__((always_inline))
 
 enum { WIDTH = 8 }; /* columns that are summed at a time */
+enum { SMALL = 1000000 }; /* see arrays.py */
 
 /* A step for all columns: for `width` of them, a constant, from `first` on. */
 #define BY_COLUMNS(K, step) \
@@ -33,9 +35,18 @@ enum { WIDTH = 8 }; /* columns that are summed at a time */
 /* Digest of what the library was made of: one that is older than its source is not used. */
 const char source[] = SOURCE;
 
+/* BLAS: C = op(A)op(B), with matrices that lie column by column. */
+typedef void gemm_t(const char *opA, const char *opB, const int *m, const int *n, const int *k,
+                    const REAL *alpha, const REAL *A, const int *lda, const REAL *B, const int *ldb,
+                    const REAL *beta, REAL *C, const int *ldc);
+
 struct view {
     int64_t N, n, d, K;              /* rows, those that have the view, features, clusters */
     double xi, eta;
+    const REAL *rows;                /* n×d; or else in CSR: */
+    const int64_t *row_starts;
+    const int32_t *row_columns;
+    const REAL *row_values;
     const uint8_t *present;          /* N */
     const REAL *share;               /* N: c where the view is missing */
     const REAL *fit, *pull, *still;  /* N: W̃, βW̃ and βW̃ + θD */
@@ -44,13 +55,13 @@ struct view {
     const REAL *springs;
     const double *R0;                /* K×K */
     const REAL *Q0, *S0;             /* K×d, d */
-    REAL *V, *Q, *VR;                /* K×d */
+    REAL *V, *Q, *VR, *across;       /* K×d; `across` lies the other way, for V or Q */
     REAL *lengths, *penalties;       /* d */
     REAL *R, *VtV;                   /* K×K */
     REAL *products, *right;          /* K×2K: UᵀU beside UᵀW̃U; 2K×K: 2ξUᵀU over aVᵀV */
     REAL *both;                      /* N×2K: U beside W̃U */
     REAL *left, *g;                  /* n×K: U_p + T_p; K */
-    const REAL *terms;               /* (n+1)×K: S₀ᵀV, then the present rows of XV */
+    REAL *terms;                     /* (n+1)×K: S₀ᵀV, then the present rows of XV */
     REAL *XV, *driving, *P, *pulled; /* N×K */
     REAL *sum;                       /* K, on the way */
     double *sums;                    /* 2K, on the way */
@@ -59,8 +70,75 @@ struct view {
     double apart, length;            /* this view's share of `agree`; Σ‖V(i,:)‖ */
 };
 
+/* C = op(A)op(B) of matrices that lie row by row, (m×n) by a sum of k terms. A row of A, B and C is
+ * that many numbers behind the one before. */
+INLINE void multiply(gemm_t *gemm, char opA, char opB, int m, int n, int k, const REAL *A, int lda,
+                     const REAL *B, int ldb, REAL *C, int ldc)
+{
+    const REAL one = 1, zero = 0;
+    gemm(&opB, &opA, &n, &m, &k, &one, B, &ldb, A, &lda, &zero, C, &ldc);
+}
+
+/* B = Aᵀ for an A of m×n. */
+INLINE void transpose(const REAL *A, int64_t m, int64_t n, REAL *restrict B)
+{
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t i = 0; i < m; i++) B[m * j + i] = A[n * i + j];
+}
+
+/* Xᵀ(U_p + T_p), as K×d. */
+INLINE void cross(struct view *of, gemm_t *gemm)
+{
+    const int64_t d = of->d, K = of->K;
+    if (of->rows != NULL) {
+        multiply(gemm, 'T', 'N', K, d, of->n, of->left, K, of->rows, d, of->Q, d);
+        return;
+    }
+    memset(of->across, 0, sizeof(REAL) * d * K);
+    for (int64_t i = 0; i < of->n; i++) {
+        const REAL *left = of->left + K * i;
+        for (int64_t e = of->row_starts[i]; e < of->row_starts[i + 1]; e++) {
+            REAL *restrict sum = of->across + K * of->row_columns[e];
+            const REAL value = of->row_values[e];
+            for (int64_t k = 0; k < K; k++) sum[k] += value * left[k];
+        }
+    }
+    transpose(of->across, d, K, of->Q);
+}
+
+/* The present rows of XV from CSR, `width` columns of them from `first` on; V is `across`. */
+INLINE void gather(const struct view *of, int64_t first, const int width)
+{
+    const int64_t K = of->K;
+    for (int64_t i = 0; i < of->n; i++) {
+        REAL sum[WIDTH] = {0};
+        for (int64_t e = of->row_starts[i]; e < of->row_starts[i + 1]; e++) {
+            const REAL *V = of->across + K * of->row_columns[e] + first, value = of->row_values[e];
+            for (int k = 0; k < width; k++) sum[k] += value * V[k];
+        }
+        for (int k = 0; k < width; k++) of->terms[K * (i + 1) + first + k] = sum[k];
+    }
+}
+
+/* S₀ᵀV and the present rows of XV; VᵀV. */
+INLINE void times(struct view *of, gemm_t *gemm)
+{
+    const int64_t d = of->d, K = of->K, n = of->n;
+    multiply(gemm, 'N', 'T', K, K, d, of->V, d, of->V, d, of->VtV, K);
+    multiply(gemm, 'N', 'T', 1, K, d, of->S0, d, of->V, d, of->terms, K);
+    if (of->rows == NULL) {
+        transpose(of->V, K, d, of->across);
+        BY_COLUMNS(K, gather(of, first, width));
+    } else if (n * d * K <= SMALL) {
+        transpose(of->V, K, d, of->across);
+        multiply(gemm, 'N', 'N', n, K, d, of->rows, d, of->across, K, of->terms + K, K);
+    } else {
+        multiply(gemm, 'N', 'T', n, K, d, of->rows, d, of->V, d, of->terms + K, K);
+    }
+}
+
 /* U_p + T_p and g, from the last row up. */
-INLINE void spread_one(struct view *of)
+INLINE void spread(struct view *of)
 {
     const int64_t K = of->K;
     REAL *restrict g = of->g;
@@ -78,7 +156,7 @@ INLINE void spread_one(struct view *of)
 }
 
 /* Q gains Q₀ + S₀gᵀ, of R the same (Eq. 11). */
-INLINE void carry_one(struct view *of)
+INLINE void carry(struct view *of)
 {
     const int64_t d = of->d, K = of->K;
     for (int64_t k = 0; k < K; k++) {
@@ -91,7 +169,7 @@ INLINE void carry_one(struct view *of)
 }
 
 /* V ← V ∘ sqrt(Q / (VR + pHV)), p = η/2a (Eq. 12) */
-INLINE void v_step_one(struct view *of, double p, double epsilon, double floor)
+INLINE void v_step(struct view *of, double p, double epsilon, double floor)
 {
     const int64_t d = of->d, K = of->K;
     const REAL weight = p, apart = epsilon, least = floor;
@@ -122,7 +200,7 @@ INLINE void v_step_one(struct view *of, double p, double epsilon, double floor)
 }
 
 /* W̃XV with its missing rows, aW̃XV + βW̃U*, and aVᵀV. */
-INLINE void drive_one(struct view *of, double weight)
+INLINE void drive(struct view *of, double weight)
 {
     const int64_t K = of->K;
     const REAL a = weight, *term = of->terms;
@@ -163,7 +241,7 @@ INLINE void pull(const struct view *of, int64_t first, const int width)
 }
 
 /* W̃U, θSU + 2ξU, and what the objective needs of them. */
-INLINE void hold_one(struct view *of)
+INLINE void hold(struct view *of)
 {
     const int64_t K = of->K;
     double *restrict fitted = of->sums, *restrict tension = of->sums + K;
@@ -187,7 +265,7 @@ INLINE void hold_one(struct view *of)
 }
 
 /* U ← U ∘ sqrt(G / P) (Eq. 15), of which P has aW̃UVᵀV + 2ξUUᵀU. */
-INLINE void u_step_one(struct view *of, double floor)
+INLINE void u_step(struct view *of, double floor)
 {
     const int64_t K = of->K;
     const REAL least = floor;
@@ -201,7 +279,7 @@ INLINE void u_step_one(struct view *of, double floor)
 }
 
 /* ⟨VᵀV, UᵀW̃U⟩ and, with the −2ξ‖U‖² that is in the tension, ξ‖UᵀU − I‖²; 2ξUᵀU for the next step. */
-INLINE void square_one(struct view *of)
+INLINE void square(struct view *of)
 {
     const int64_t K = of->K;
     double fourth = 0, inner = 0;
@@ -217,32 +295,16 @@ INLINE void square_one(struct view *of)
     of->apart += of->xi * (fourth + K);
 }
 
+/* UᵀU beside UᵀW̃U, and what follows from them. */
+INLINE void settle(struct view *of, gemm_t *gemm)
+{
+    const int64_t K = of->K;
+    hold(of);
+    multiply(gemm, 'T', 'N', K, 2 * K, of->N, of->both, 2 * K, of->both, 2 * K, of->products, 2 * K);
+    square(of);
+}
+
 #define EACH_VIEW for (struct view *of = views; of < views + count; of++)
-
-EXPORTED void spread(struct view *views, int64_t count) { EACH_VIEW spread_one(of); }
-
-EXPORTED void carry(struct view *views, int64_t count) { EACH_VIEW carry_one(of); }
-
-EXPORTED void v_step(struct view *views, int64_t count, const double *a, double epsilon, double floor,
-            double ceiling)
-{
-    EACH_VIEW v_step_one(of, fmin(of->eta / (2 * a[of - views]), ceiling), epsilon, floor);
-}
-
-EXPORTED void drive(struct view *views, int64_t count, const double *a)
-{
-    EACH_VIEW drive_one(of, a[of - views]);
-}
-
-EXPORTED void hold(struct view *views, int64_t count) { EACH_VIEW hold_one(of); }
-
-EXPORTED void u_step(struct view *views, int64_t count, double floor)
-{
-    EACH_VIEW u_step_one(of, floor);
-    hold(views, count);
-}
-
-EXPORTED void square(struct view *views, int64_t count) { EACH_VIEW square_one(of); }
 
 /* U* = Σ βW̃U / Σ βW̃ (Eq. 20), `width` columns of it from `first` on; the sum of its squares. */
 INLINE double meet(struct view *views, int64_t count, int64_t first, const int width)
@@ -265,10 +327,43 @@ INLINE double meet(struct view *views, int64_t count, int64_t first, const int w
 }
 
 /* U*; Σ_v β‖W(U − U*)‖² + θ tr(UᵀLU) + ξ‖UᵀU − I‖² */
-EXPORTED double agree(struct view *views, int64_t count)
+INLINE double agree(struct view *views, int64_t count)
 {
     double apart = 0;
     EACH_VIEW apart += of->apart;
     BY_COLUMNS(views->K, apart -= meet(views, count, first, width));
     return apart;
+}
+
+/* What the first turn needs of U. */
+EXPORTED void begin(struct view *views, int64_t count, gemm_t *gemm)
+{
+    EACH_VIEW settle(of, gemm);
+    agree(views, count);
+}
+
+/* V of every view, U of every view, U*; `repeats` V and U steps, `a` the weight of each view's first
+ * term. Returns what `agree` does. */
+EXPORTED double turn(struct view *views, int64_t count, gemm_t *gemm, const double *a,
+                     int64_t repeats, double epsilon, double floor, double ceiling)
+{
+    EACH_VIEW {
+        const int64_t d = of->d, K = of->K;
+        const double weight = a[of - views], penalty = fmin(of->eta / (2 * weight), ceiling);
+        spread(of);
+        cross(of, gemm);
+        carry(of);
+        for (int64_t n = 0; n < repeats; n++) {
+            multiply(gemm, 'T', 'N', K, d, K, of->R, K, of->V, d, of->VR, d);
+            v_step(of, penalty, epsilon, floor);
+        }
+        times(of, gemm);
+        drive(of, weight);
+        for (int64_t n = 0; n < repeats; n++) {
+            multiply(gemm, 'N', 'N', of->N, K, 2 * K, of->both, 2 * K, of->right, K, of->P, K);
+            u_step(of, floor);
+            settle(of, gemm);
+        }
+    }
+    return agree(views, count);
 }

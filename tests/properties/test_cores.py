@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any, get_args
 
 import numpy as np
@@ -33,6 +35,8 @@ from tests.properties.streams import SEEDS
 CLOSE = {np.float32: 2e-3, np.float64: 1e-9}
 VIEWS = [View("a", 12), View("b", 30), View("c", 5)]
 ROWS = 60
+SIGNATURES: dict[bytes, bytes] = {}
+"""By kind of integer; a capsule does not keep its name alive."""
 
 
 def chunks(precision: Any, sparse: bool) -> Iterator[Any]:
@@ -136,6 +140,52 @@ def test_a_core_that_is_not_there_is_not_replaced_in_silence(
         cores.in_use()
     monkeypatch.delenv(cores.VARIABLE)
     assert cores.in_use() == "numpy"
+
+
+@pytest.mark.parametrize("form", [b"long *", None], ids=["of other integers", "not at all"])
+def test_without_the_blas_that_it_knows_there_is_no_compiled_core(
+    form: bytes | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if why := library.missing():
+        pytest.skip(f"the compiled core: {why}")
+    offered = {} if form is None else {name: capsule(form) for name in ("sgemm", "dgemm")}
+    monkeypatch.setattr(library, "cython_blas", SimpleNamespace(__pyx_capi__=offered))
+    for known in (library.gemm, library.missing):
+        known.cache_clear()
+    try:
+        assert library.missing() == "SciPy does not offer BLAS in the known form"
+    finally:
+        for known in (library.gemm, library.missing):
+            known.cache_clear()
+
+
+def capsule(integers: bytes) -> Any:
+    """What SciPy would offer if BLAS counted in these integers."""
+    sizes = 3 * (integers,)
+    taken = (*2 * (b"char *",), *sizes, *2 * (b"s *", b"s *", integers), b"s *", integers)
+    name = SIGNATURES.setdefault(integers, b"void (" + b", ".join(taken) + b")")
+    make = ctypes.pythonapi.PyCapsule_New
+    make.restype = ctypes.py_object
+    make.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+    return make(1, name, None)
+
+
+def test_rows_in_any_order_give_the_same() -> None:
+    """As they lie in a data frame, column by column; and CSR with either kind of index."""
+    rng = np.random.default_rng(8)
+    views = [View("a", 12, "none")]
+    rows = rng.random((ROWS, 12)) * (rng.random((ROWS, 12)) > 0.5)
+    sparse = scipy.sparse.csr_array(rows)
+    wide = scipy.sparse.csr_array(rows)
+    wide.indptr, wide.indices = wide.indptr.astype(np.int64), wide.indices.astype(np.int64)
+    for one, other in ((rows, np.asfortranarray(rows)), (sparse, wide)):
+        found = []
+        for given_rows in (one, other):
+            state = initial_state(params(views, 3))
+            state, _ = update(state, read_chunk(views, {"a": given_rows}))
+            found.append(flatten(state)[1])
+        for name, array in found[0].items():
+            np.testing.assert_allclose(found[1][name], array, rtol=1e-9, err_msg=name)
 
 
 def test_a_core_that_does_not_exist_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
