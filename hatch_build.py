@@ -20,6 +20,8 @@ FOLDER = Path("stream_fs/selector")
 LIBRARIES = {
     "turn_float32": ("turn.c", ["-DREAL=float"]),
     "turn_float64": ("turn.c", ["-DREAL=double"]),
+    "nearest_float32": ("nearest.c", ["-DREAL=float"]),
+    "nearest_float64": ("nearest.c", ["-DREAL=double"]),
     "choose": ("choose.c", []),
 }
 """By name: the source, and what is defined for it."""

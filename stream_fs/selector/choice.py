@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
@@ -73,8 +72,8 @@ def choose_compiled(block: Block, rival: Rival, most: int) -> Indices:
     arrays = [np.ascontiguousarray(array) for array in given]  # which live until it returns
     count = library.choice().choose(
         size,
-        *(ctypes.c_void_p(array.ctypes.data) for array in arrays),
+        *(array.ctypes.data for array in arrays),
         *(block.chance, ROUNDING, rival.worth, rival.feature, len(taken)),
-        ctypes.c_void_p(taken.ctypes.data),
+        taken.ctypes.data,
     )
     return taken[:count].astype(np.intp, copy=False)

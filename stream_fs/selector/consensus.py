@@ -18,7 +18,7 @@ import scipy.sparse
 from scipy.cluster.vq import kmeans2
 from scipy.sparse.linalg import eigsh
 
-from stream_fs.selector.arrays import Floats, Indices, Rows, Working, times
+from stream_fs.selector.arrays import Floats, Indices, Rows, Working, cross, times
 from stream_fs.selector.graph import Graph
 
 SHARPNESS = 3.0
@@ -140,15 +140,24 @@ def clusters_before(view: Evidence, stored: Profile) -> Clusters:
 
 
 def clusters_with(before: Clusters, view: Evidence, P: Floats) -> Clusters:
-    """The clusters with this chunk's rows, weighted by P; no product with the rows is needed.
+    """The clusters with this chunk's rows, weighted by P.
 
     B becomes B + YᵀP̃ with P̃ = [P, 1], so that BᵀYᵀ gains P̃ᵀYYᵀ.
     """
     share = np.ones((P.shape[1] + 1, len(view.at)))
     share[:-1] = P.T[:, view.at]
-    seen = before.seen + share.astype(view.gram.dtype) @ view.gram
+    seen = before.seen + _spread(view, share.astype(view.gram.dtype))
     among = before.among + share @ seen.T + before.seen @ share.T
     return Clusters(before.C + share[:-1].sum(axis=1), before.n + len(view.at), seen, among)
+
+
+def _spread(view: Evidence, share: Working) -> Working:
+    """P̃ᵀYYᵀ, ((K+1)×n): with n×n products that are known, or with the rows where that is less."""
+    n, d = view.rows.shape
+    if n <= 2 * d or isinstance(view.rows, scipy.sparse.csr_array):
+        return share @ view.gram
+    Y = view.rows - view.origin if view.origin.any() else view.rows
+    return times(Y, cross(Y, share.T)).T
 
 
 def assign(

@@ -15,6 +15,7 @@ from stream_fs.selector import library
 from stream_fs.selector.arrays import Working
 from stream_fs.selector.choice import Choose, choose_compiled, choose_with_numpy
 from stream_fs.selector.compiled import CompiledTurns
+from stream_fs.selector.nearest import Nearest, nearest_compiled, nearest_with_numpy
 from stream_fs.selector.problem import Problem, Turns
 from stream_fs.selector.turns import NumpyTurns
 from stream_fs.selector.updates import Ties
@@ -46,3 +47,8 @@ def begin(
 def choice_in_use() -> Choose:
     """How the features of a ranking are chosen, on the core in use."""
     return choose_with_numpy if in_use() == "numpy" else choose_compiled
+
+
+def nearest_in_use() -> Nearest:
+    """How the neighbours of a chunk's rows are found, on the core in use."""
+    return nearest_with_numpy if in_use() == "numpy" else nearest_compiled

@@ -1,4 +1,4 @@
-"""What turn.c and choose.c are compiled to, where that was done: how it is found and what it takes.
+"""What the sources in C are compiled to, where that was done: how it is found and what it takes.
 
 The libraries are built when the package is installed, where there is a C compiler (hatch_build.py).
 They know nothing of Python and are loaded with ctypes, so that one serves every version of Python.
@@ -17,7 +17,11 @@ import numpy as np
 from scipy.linalg import cython_blas
 
 PLACE = Path(__file__).parent
-SOURCES = {"turn_float32": "turn.c", "turn_float64": "turn.c", "choose": "choose.c"}
+SOURCES = {
+    **dict.fromkeys(("turn_float32", "turn_float64"), "turn.c"),
+    **dict.fromkeys(("nearest_float32", "nearest_float64"), "nearest.c"),
+    "choose": "choose.c",
+}
 """What each library is made of."""
 OUTDATED = "it was built of another source: install the package again"
 ARRAYS = (
@@ -96,6 +100,15 @@ def gemm(precision: np.dtype[Any]) -> int | None:
     signature: bytes = name_of(capsule)  # "void (char *, char *, int *, …, int *)"
     taken = signature.removeprefix(b"void (").removesuffix(b")").split(b", ")
     return int(address_of(capsule, signature)) if taken.count(b"int *") == SIZES else None
+
+
+@cache
+def nearest(precision: np.dtype[Any]) -> Any:
+    """nearest.c for this precision."""
+    library = _opened(f"nearest_{precision}")
+    library.find_nearest.argtypes = (*2 * (ctypes.c_int64,), *4 * (ctypes.c_void_p,))
+    library.find_nearest.restype = None
+    return library
 
 
 @cache

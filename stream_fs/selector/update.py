@@ -34,6 +34,7 @@ from stream_fs.selector.consensus import (
     indicator,
     spectral_start,
 )
+from stream_fs.selector.core import nearest_in_use
 from stream_fs.selector.factorisation import Fit, iterate, relative_losses
 from stream_fs.selector.graph import Graph, neighbour_graph
 from stream_fs.selector.imputation import energy, impute, transposed_product
@@ -165,7 +166,8 @@ def _part(state: State, view: View, before: ViewState, given: ViewRows) -> _Part
         loss0=before.loss,
         eta=params.of_view("eta", view.name),
     )
-    graph = neighbour_graph(products, data.at, data.size, params.neighbours)
+    nearest = nearest_in_use()(products, params.neighbours)
+    graph = neighbour_graph(products, nearest, data.at, data.size)
     evidence = Evidence(rows, data.at, total, origin, products)
     return _Part(view, before, span, graph, problem, evidence)
 

@@ -27,6 +27,7 @@ from stream_fs.selector import (
 from stream_fs.selector import core as cores
 from stream_fs.selector.choice import Block, Rival, choose_compiled, choose_with_numpy
 from stream_fs.selector.compiled import CompiledTurns
+from stream_fs.selector.nearest import nearest_compiled, nearest_with_numpy
 from stream_fs.selector.params import Preset
 from stream_fs.selector.state import flatten
 from stream_fs.selector.turns import NumpyTurns
@@ -114,6 +115,26 @@ def test_they_choose_the_same_features(seed: int, n: int, most: int, rival: floa
     assert found.tolist() == choose_with_numpy(block, other, most).tolist()
 
 
+@given(
+    seed=SEEDS,
+    n=st.integers(0, 90),
+    neighbours=st.integers(1, 30),
+    kinds=st.integers(1, 100),
+    precision=st.sampled_from([np.float32, np.float64]),
+)
+def test_they_find_the_same_neighbours(
+    seed: int, n: int, neighbours: int, kinds: int, precision: Any
+) -> None:
+    """Among copies and ties, which rounding puts at a distance a little less than nothing."""
+    rng = np.random.default_rng(seed)
+    rows = rng.random((kinds, 6))[rng.integers(kinds, size=n)].astype(precision)
+    products = rows @ rows.T
+    found = cores.nearest_in_use()(products, neighbours)
+    expected = nearest_with_numpy(products, neighbours)
+    assert found.shape == (n, max(min(neighbours, n - 1), 0))
+    np.testing.assert_array_equal(np.sort(found), np.sort(expected))
+
+
 def test_it_is_the_core_that_was_demanded(core: str, monkeypatch: pytest.MonkeyPatch) -> None:
     used = []
     for kind in (NumpyTurns, CompiledTurns):
@@ -127,6 +148,8 @@ def test_it_is_the_core_that_was_demanded(core: str, monkeypatch: pytest.MonkeyP
     assert cores.in_use() == core
     choosing = {"numpy": choose_with_numpy, "compiled": choose_compiled}
     assert cores.choice_in_use() is choosing[core]
+    finding = {"numpy": nearest_with_numpy, "compiled": nearest_compiled}
+    assert cores.nearest_in_use() is finding[core]
     outcome(core, "default", np.float32, False, 1)
     assert set(used) == {{"numpy": NumpyTurns, "compiled": CompiledTurns}[core]}
 

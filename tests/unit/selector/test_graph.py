@@ -21,10 +21,16 @@ from stream_fs.selector.consensus import (
     indicator,
     spectral_start,
 )
+from stream_fs.selector.core import nearest_in_use
 from stream_fs.selector.graph import Graph, neighbour_graph
 from tests.properties.streams import SEEDS
 from tests.reference import explicit
 from tests.reference.algorithm1 import neighbour_graph as plain_graph
+
+
+def joined(products: Any, at: Any, size: int, neighbours: int) -> Graph:
+    """As the update joins them."""
+    return neighbour_graph(products, nearest_in_use()(products, neighbours), at, size)
 
 
 @given(
@@ -40,7 +46,7 @@ def test_the_graph_is_that_of_the_plain_loop(
     present = rng.random(size) >= missing
     X = rng.random((size, 4))
     rows = X[present]
-    graph = neighbour_graph(rows @ rows.T, np.flatnonzero(present), size, neighbours)
+    graph = joined(rows @ rows.T, np.flatnonzero(present), size, neighbours)
     S = graph.S.toarray()
     np.testing.assert_allclose(S, plain_graph(X.T, present, neighbours), atol=1e-9)
     np.testing.assert_array_equal(S, S.T)
@@ -50,7 +56,7 @@ def test_the_graph_is_that_of_the_plain_loop(
 
 
 def test_equal_rows_are_joined_with_full_weight() -> None:
-    S = neighbour_graph(np.ones((4, 4)), np.arange(4), 4, 3).S.toarray()
+    S = joined(np.ones((4, 4)), np.arange(4), 4, 3).S.toarray()
     np.testing.assert_array_equal(S, 1 - np.eye(4))
 
 
@@ -71,7 +77,7 @@ def test_the_first_clusters_are_those_of_the_graph(
     order = rng.permutation(60)
     X, labels = X[order], labels[order]
     parts = [np.arange(0, 60, 2), np.arange(60)]
-    graphs = [neighbour_graph(X[at] @ X[at].T, at, 60, 5) for at in parts]
+    graphs = [joined(X[at] @ X[at].T, at, 60, 5) for at in parts]
     P = spectral_start(graphs, 3, np.random.default_rng(0))
     np.testing.assert_allclose(P.sum(axis=1), 1.0)
     np.testing.assert_allclose(np.sort(P, axis=1)[:, -1], 0.9 + 0.1 / 3)
@@ -108,7 +114,7 @@ def test_a_cluster_may_lose_its_rows_without_a_word(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_graph_without_edges_can_be_clustered() -> None:
-    empty = neighbour_graph(np.zeros((0, 0)), np.zeros(0, np.intp), 5, 5)
+    empty = joined(np.zeros((0, 0)), np.zeros(0, np.intp), 5, 5)
     assert isinstance(empty, Graph)
     P = spectral_start([empty], 2, np.random.default_rng(0))
     np.testing.assert_allclose(P.sum(axis=1), 1.0)
@@ -125,18 +131,19 @@ def seen(rows: Any, at: Any, shift: float) -> Evidence:
     views=st.integers(1, 3),
     size=st.integers(1, 12),
     clusters=st.integers(1, 4),
+    d=st.sampled_from([2, 5]),
     shift=st.sampled_from([0.0, 0.5]),
 )
 def test_rows_are_assigned_as_the_plain_loop_does(
-    seed: int, views: int, size: int, clusters: int, shift: float
+    seed: int, views: int, size: int, clusters: int, d: int, shift: float
 ) -> None:
-    """To stored clusters, and to those with the chunk's rows, which take no product with them."""
+    """To stored clusters, and to those with the chunk's rows, more or fewer than features."""
     rng = np.random.default_rng(seed)
-    X = [rng.random((size, 5)) for _ in range(views)]
+    X = [rng.random((size, d)) for _ in range(views)]
     present = [rng.random(size) > 0.4 for _ in range(views)]
     sums = [
         explicit.weighted_sums(
-            rng.random((9, 5)), np.ones(9, bool), rng.dirichlet([1] * clusters, 9)
+            rng.random((9, d)), np.ones(9, bool), rng.dirichlet([1] * clusters, 9)
         )
         for _ in range(views)
     ]
@@ -206,7 +213,7 @@ def test_where_nothing_is_known_the_first_V_is_zero() -> None:
 def test_rows_that_are_alike_make_no_hubs(neighbours: int) -> None:
     """Of 300 rows of three kinds, all 100 of a kind are equally near."""
     rows = np.eye(3)[np.random.default_rng(0).integers(3, size=300)]
-    graph = neighbour_graph(rows @ rows.T, np.arange(300), 300, neighbours)
+    graph = joined(rows @ rows.T, np.arange(300), 300, neighbours)
     assert set((graph.S.toarray() > 0).sum(axis=1).tolist()) == {2 * neighbours}
 
 
@@ -215,6 +222,6 @@ def test_ties_take_only_the_place_of_ties() -> None:
     places = np.array([0.0, 1.0, 1.0, 1.0, 0.5, 9.0])
     distances = (places[:, None] - places) ** 2
     gram = -distances / 2  # squares of zero: distances are what is in the matrix
-    S = neighbour_graph(gram, np.arange(6), 6, 2).S.toarray() > 0
-    joined = [np.flatnonzero(row).tolist() for row in S]
-    assert joined == [[1, 4], [0, 2, 3, 4, 5], [1, 3, 5], [1, 2], [0, 1], [1, 2]]
+    S = joined(gram, np.arange(6), 6, 2).S.toarray() > 0
+    edges = [np.flatnonzero(row).tolist() for row in S]
+    assert edges == [[1, 4], [0, 2, 3, 4, 5], [1, 3, 5], [1, 2], [0, 1], [1, 2]]
