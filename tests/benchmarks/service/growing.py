@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -24,8 +25,12 @@ from tests.benchmarks.service.stage import Settings, Source, Stage
 BASE = Mix(dimension=250, views=3)
 NON_ZEROS = 100
 """In a record of a wide stream."""
-TOP = {"output": {"top": 20}}
-"""Where all features of a wide stream would not fit into a message."""
+TOP = {"top": 20}
+"""Of the output, where all features of a wide stream would not fit into a message."""
+APART = {"linger_seconds": 0.0}
+"""Of the output: a transaction for every chunk, so that the log tells when each was done."""
+MOST = 4
+"""Times as many chunks are read where they are small: their time is to be told from a tick."""
 
 
 @dataclass(frozen=True)
@@ -38,16 +43,22 @@ class Size:
     clusters: int = 10
     chunk: int = 500
     partitions: int = 1
-    more: Settings = field(default_factory=dict)
+    output: dict[str, Any] = field(default_factory=dict)
 
     @property
     def settings(self) -> Settings:
-        own: Settings = {"selector": {"clusters": self.clusters}, "chunk": {"records": self.chunk}}
-        return {**own, **self.more}
+        return {
+            "selector": {"clusters": self.clusters},
+            "chunk": {"records": self.chunk},
+            "output": {**APART, **self.output},
+        }
 
     def records(self, chunks: int) -> int:
-        """Of each partition, for the first chunk and so many more."""
-        return max(self.chunk, 20 * self.clusters) + chunks * self.chunk
+        """Of each partition, for the first chunk and at least so many more."""
+        values = self.mix.views * self.mix.dimension * self.chunk * self.partitions
+        usual = BASE.views * BASE.dimension * 500
+        often = min(max(round(2 * usual / values), 1), MOST)
+        return max(self.chunk, 20 * self.clusters) + often * chunks * self.chunk
 
 
 @dataclass(frozen=True)

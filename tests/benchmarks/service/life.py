@@ -14,6 +14,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, NamedTuple
 
+import numpy as np
+
 from tests.benchmarks.service.stage import PATIENCE, Stream
 
 ROOT: Final = Path(__file__).parents[3]
@@ -99,8 +101,9 @@ class Life:
         return self.told(event)
 
     def spent_at(self, moment: float) -> float:
-        """Processor seconds up to a moment."""
-        return next((seconds for at, seconds in self.spent if at >= moment), self.spent[-1][1])
+        """Processor seconds up to a moment, in between of those at which it was looked at."""
+        moments, seconds = zip(*self.spent, strict=True)
+        return float(np.interp(moment, moments, seconds))
 
     def _processor_seconds(self) -> float:
         fields = Path(f"/proc/{self.process.pid}/stat").read_text(encoding="utf-8")

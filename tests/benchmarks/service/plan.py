@@ -58,7 +58,7 @@ FULL = Plan(
     races=(0, 1, 2, 3),
     growth_turns=3,
     growth_length=4,
-    growth_chunks=10,
+    growth_chunks=20,
 )
 QUICK = Plan(
     turns=3,
