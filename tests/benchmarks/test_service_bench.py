@@ -103,6 +103,8 @@ def test_every_size_is_a_stream_that_can_be_configured(plan: Plan, tmp_path: Pat
             assert settings.cut.records == size.chunk
             assert settings.cut.first == size.records(0)
             assert settings.params.clusters == size.clusters
+            # Sizes alone are varied: another number of iterations would be another cost.
+            assert settings.params.min_iterations == settings.params.max_iterations
 
 
 def test_the_sizes_of_a_sweep_take_turns() -> None:

@@ -29,6 +29,8 @@ TOP = {"top": 20}
 """Of the output, where all features of a wide stream would not fit into a message."""
 APART = {"linger_seconds": 0.0}
 """Of the output: a transaction for every chunk, so that the log tells when each was done."""
+ITERATIONS = 20
+"""Of every update: data decide on their number otherwise, and that is not what is varied."""
 MOST = 4
 """Times as many chunks are read where they are small: their time is to be told from a tick."""
 
@@ -48,7 +50,11 @@ class Size:
     @property
     def settings(self) -> Settings:
         return {
-            "selector": {"clusters": self.clusters},
+            "selector": {
+                "clusters": self.clusters,
+                "min_iterations": ITERATIONS,
+                "max_iterations": ITERATIONS,
+            },
             "chunk": {"records": self.chunk},
             "output": {**APART, **self.output},
         }

@@ -23,7 +23,8 @@ NOTES = (
     "the service is a process of its own with its metrics, log and status page, but for 'Exactly "
     "once', where the pipeline runs in the process that measures",
     "the broker has committed chunks before anything is measured, until it has compiled itself",
-    "growth: processor time of the service's process; slope 1 is linear",
+    "growth: processor time of the service's process, every update with as many iterations; "
+    "slope 1 is linear",
 )
 
 
