@@ -25,6 +25,7 @@ StreamFsError
         ├── UnknownVersion          written in a format that this release does not read
         │   ├── UnknownSnapshotVersion
         │   └── UnknownProgressVersion
+        ├── ForeignState            the state of a stream or group that is not this one's
         ├── ConfigurationChanged    its sums mean something else under the present configuration
         ├── BoundaryMoved           a chunk, replayed, does not end where it was committed
         ├── CorruptJournal          not the checkpoint of a replay
@@ -197,6 +198,24 @@ class UnknownSnapshotVersion(UnknownVersion):
 
 class UnknownProgressVersion(UnknownVersion):
     """A progress record that another release wrote."""
+
+
+class ForeignState(CheckpointError):
+    """The state of a partition belongs to a stream that shares the name or the group of this one.
+
+    Both would publish rankings under one name, or share the partitions of one group.
+    """
+
+    def __init__(self, partition: object, owner: object, other: object, shared: str) -> None:
+        """`owner` is the present stream and group, `other` the state's; they share `shared`."""
+        super().__init__(
+            f"{partition} has no state of {owner}, but one of {other}, which has the same "
+            f"{shared}. Streams side by side need different names (stream.name) and different "
+            "groups (kafka.group): set both. If the stream was renamed, go back to the old name "
+            f"and group, or move the model: with the configuration of {other}, run "
+            "`stream-fs checkpoint export`, then `stream-fs checkpoint reset`; with this one, "
+            "`stream-fs checkpoint import`"
+        )
 
 
 class ConfigurationChanged(CheckpointError):

@@ -5,14 +5,7 @@ and raw arrays, never pickle. Nothing here knows Kafka, and only `files` touches
 """
 
 from stream_fs.checkpoint.compatibility import difference
-from stream_fs.checkpoint.keys import (
-    MERGE_KEY,
-    Key,
-    manifest_key,
-    parse_key,
-    part_key,
-    progress_key,
-)
+from stream_fs.checkpoint.keys import LEGACY_MERGE_KEY, Key, Owner, StateKeys, parse_key
 from stream_fs.checkpoint.manifest import Manifest, read_manifest
 from stream_fs.checkpoint.merge_progress import (
     MergedPart,
@@ -29,17 +22,19 @@ from stream_fs.checkpoint.progress import (
 from stream_fs.checkpoint.snapshot import PART_BYTES, Parts, Restored, Snapshot, decode, encode
 
 __all__ = [
-    "MERGE_KEY",
+    "LEGACY_MERGE_KEY",
     "PART_BYTES",
     "Key",
     "Manifest",
     "MergeProgress",
     "MergedPart",
+    "Owner",
     "Parts",
     "Progress",
     "Restored",
     "Snapshot",
     "SnapshotPlace",
+    "StateKeys",
     "decode",
     "decode_merge_progress",
     "decode_progress",
@@ -47,9 +42,6 @@ __all__ = [
     "encode",
     "encode_merge_progress",
     "encode_progress",
-    "manifest_key",
     "parse_key",
-    "part_key",
-    "progress_key",
     "read_manifest",
 ]

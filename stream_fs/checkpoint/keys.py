@@ -1,14 +1,18 @@
-"""Keys of the state topic: which record of it holds what.
+"""Keys of the state topic: which record holds what, and whose state it is.
 
-    topic/partition/progress
-    topic/partition/slot/manifest
-    topic/partition/slot/part
-    merge/progress
+    stream/group/topic/partition/progress
+    stream/group/topic/partition/slot/manifest
+    stream/group/topic/partition/slot/part
+    stream/group/merge/progress
 
-Snapshots take the two slots in turn, so that the previous one stays whole in the compacted topic
-until the new one is. Topic and partition are those of the input. The progress of the merge, one for
-the whole stream, lies in the first partition of its first topic; its key has a part less than any
-other, so that no topic's name can make them the same.
+The owner comes first, so that several streams can keep their state in one topic without touching
+each other's. Topic and partition are those of the input. Snapshots use the two slots in turn, so
+that the previous one stays whole in the compacted topic until the next one is. The progress of the
+merge, one for the whole stream, lies in the first partition of its first topic; its key has one
+component less than any other, so that no topic name can make them equal.
+
+Releases up to 0.1 wrote the same keys without stream and group. Such a state is called legacy; it
+is migrated by the stream that wrote it.
 """
 
 from __future__ import annotations
@@ -16,22 +20,70 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from typing import Final, Literal
+from urllib.parse import quote, unquote
 
 SLOTS: Final = 2
-MERGE_KEY: Final = b"merge/progress"
+LEGACY_MERGE_KEY: Final = b"merge/progress"
 
+_OWNER: Final = rb"(?P<stream>[A-Za-z0-9._-]{1,249})/(?P<group>[A-Za-z0-9._~%-]{1,2400})/"
 _KEY: Final = re.compile(
-    rb"(?P<topic>[A-Za-z0-9._-]{1,249})/(?P<partition>0|[1-9][0-9]{0,9})/"
+    rb"(?:" + _OWNER + rb")?(?P<topic>[A-Za-z0-9._-]{1,249})/(?P<partition>0|[1-9][0-9]{0,9})/"
     rb"(?:progress|(?P<slot>[01])/(?:manifest|(?P<part>0|[1-9][0-9]{0,9})))"
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
-    """A key taken apart: progress has no slot, a manifest has a slot but is no part."""
+class Owner:
+    """The owner of a state: a stream, and the consumer group under which it runs."""
 
+    stream: str
+    group: str
+
+    def __str__(self) -> str:
+        return f"stream {self.stream!r} in group {self.group!r}"
+
+    @property
+    def prefix(self) -> str:
+        """First components of every key; the group may hold any character."""
+        return f"{self.stream}/{quote(self.group, safe='')}/"
+
+    @property
+    def merge_key(self) -> bytes:
+        """Key of the merge's progress record."""
+        return f"{self.prefix}merge/progress".encode()
+
+
+@dataclass(frozen=True, slots=True)
+class StateKeys:
+    """Keys of one partition's state; without an owner, those of a legacy state."""
+
+    owner: Owner | None
     topic: str
     partition: int
+
+    @property
+    def progress(self) -> bytes:
+        """Key of the progress record."""
+        return self._key("progress")
+
+    def manifest(self, slot: int) -> bytes:
+        """Key of a snapshot's manifest."""
+        return self._key(f"{slot}/manifest")
+
+    def part(self, slot: int, part: int) -> bytes:
+        """Key of one part of a snapshot; parts count from 0."""
+        return self._key(f"{slot}/{part}")
+
+    def _key(self, rest: str) -> bytes:
+        prefix = "" if self.owner is None else self.owner.prefix
+        return f"{prefix}{self.topic}/{self.partition}/{rest}".encode()
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A parsed key: progress has no slot, a manifest has a slot but no part."""
+
+    keys: StateKeys
     slot: int | None = None
     part: int | None = None
 
@@ -48,30 +100,21 @@ def slot(snapshot: int) -> int:
     return snapshot % SLOTS
 
 
-def progress_key(topic: str, partition: int) -> bytes:
-    """The key of a partition's progress record."""
-    return f"{topic}/{partition}/progress".encode()
-
-
-def manifest_key(topic: str, partition: int, slot: int) -> bytes:
-    """The key of a snapshot's manifest."""
-    return f"{topic}/{partition}/{slot}/manifest".encode()
-
-
-def part_key(topic: str, partition: int, slot: int, part: int) -> bytes:
-    """The key of one part of a snapshot; parts count from 0."""
-    return f"{topic}/{partition}/{slot}/{part}".encode()
-
-
 def parse_key(key: bytes) -> Key | None:
-    """What a key stands for; None where none of these functions made it."""
+    """What a key stands for; None for a key that `StateKeys` cannot have made."""
     match = _KEY.fullmatch(key)
     if match is None:
         return None
-    in_slot, part = match["slot"], match["part"]
-    return Key(
-        topic=match["topic"].decode(),
-        partition=int(match["partition"]),
+    stream, group, in_slot, part = match["stream"], match["group"], match["slot"], match["part"]
+    owner = None
+    if stream is not None:
+        try:
+            owner = Owner(stream.decode(), unquote(group.decode(), errors="strict"))
+        except UnicodeDecodeError:
+            return None
+    parsed = Key(
+        keys=StateKeys(owner, match["topic"].decode(), int(match["partition"])),
         slot=None if in_slot is None else int(in_slot),
         part=None if part is None else int(part),
     )
+    return parsed if owner is None or key.startswith(owner.prefix.encode()) else None

@@ -1,20 +1,21 @@
 """The progress record of the merge: the last merged ranking, and what it was made from.
 
-Written in one transaction with the ranking. Whoever takes the merge over continues from it.
+Written in one transaction with the ranking; the next owner of the merge continues from it. Versions
+are those of the progress record of a partition.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from stream_fs.checkpoint.keys import Owner
 from stream_fs.checkpoint.plain import Malformed, field, mapping, pack, unpack, whole
-from stream_fs.errors import CorruptProgress, UnknownProgressVersion
-
-VERSION: Final = 1
+from stream_fs.checkpoint.progress import decode_owner, encode_owner
+from stream_fs.errors import CorruptProgress
 
 
 class MergedPart(NamedTuple):
@@ -30,20 +31,21 @@ class MergeProgress:
     """After a merged ranking: its number, its parts, and the features of each view that it has.
 
     The features are in the order of their indices: only which ones they are is kept, a bit each.
-    `fingerprint` is that of the parameters that made it.
+    `fingerprint` is that of the parameters that made it, `owner` None in a legacy state.
     """
 
     sequence: int
     parts: tuple[MergedPart, ...]
     chosen: Mapping[str, tuple[int, ...]]
     fingerprint: str
+    owner: Owner | None
 
 
 def encode_merge_progress(progress: MergeProgress) -> bytes:
     """The record's bytes."""
     return pack(
         {
-            "v": VERSION,
+            **encode_owner(progress.owner),
             "sequence": progress.sequence,
             "parts": [list(part) for part in progress.parts],
             "chosen": {name: _bits(features) for name, features in progress.chosen.items()},
@@ -56,14 +58,13 @@ def decode_merge_progress(data: bytes) -> MergeProgress:
     """The inverse of `encode_merge_progress`; `CorruptProgress` or `UnknownProgressVersion`."""
     try:
         record = mapping(unpack(data))
-        version = whole(record, "v")
-        if version != VERSION:
-            raise UnknownProgressVersion("progress record of the merge", version, VERSION)
+        owner = decode_owner(record, "progress record of the merge")
         return MergeProgress(
             sequence=whole(record, "sequence"),
             parts=tuple(_part(row) for row in field(record, "parts", list)),
             chosen=_chosen(field(record, "chosen", dict)),
             fingerprint=field(record, "fingerprint", str),
+            owner=owner,
         )
     except Malformed as error:
         raise CorruptProgress(

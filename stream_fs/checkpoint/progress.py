@@ -2,6 +2,9 @@
 
 Where to continue is decided by this record alone. From the snapshot that it names, the chunks up to
 this one are folded in again; then the replayed ranking should have this digest.
+
+Version 2 names the owner. Version 1, of a legacy state, does not; a release that writes version 1
+refuses version 2, so that it cannot continue from a state that has been migrated.
 """
 
 from __future__ import annotations
@@ -12,10 +15,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from stream_fs.checkpoint import keys
-from stream_fs.checkpoint.plain import Malformed, field, mapping, pack, unpack, whole
+from stream_fs.checkpoint.plain import Malformed, Plain, field, mapping, pack, unpack, whole
 from stream_fs.errors import CorruptProgress, UnknownProgressVersion
 
-VERSION: Final = 1
+VERSION: Final = 2
+LEGACY_VERSION: Final = 1
 
 _DIGEST: Final = re.compile("[0-9a-f]{64}")
 
@@ -43,7 +47,7 @@ class Progress:
 
     `snapshots` are the last two, the newest first: where it is damaged, the one before it will do.
     `digest` is that of the published ranking, None where none was. `fingerprint` is that of the
-    parameters that made it.
+    parameters that made it. `owner` is None in a legacy state.
     """
 
     chunk: int
@@ -52,13 +56,14 @@ class Progress:
     snapshots: tuple[SnapshotPlace, ...]
     digest: str | None
     fingerprint: str
+    owner: keys.Owner | None
 
 
 def encode_progress(progress: Progress) -> bytes:
     """The record's bytes."""
     return pack(
         {
-            "v": VERSION,
+            **encode_owner(progress.owner),
             "chunk": progress.chunk,
             "from": progress.from_offset,
             "next": progress.next_offset,
@@ -76,15 +81,29 @@ def decode_progress(data: bytes) -> Progress:
     """The inverse of `encode_progress`; `CorruptProgress` or `UnknownProgressVersion`."""
     try:
         record = mapping(unpack(data))
-        version = whole(record, "v")
-        if version != VERSION:
-            raise UnknownProgressVersion("progress record", version, VERSION)
-        return _progress(record)
+        return _progress(record, decode_owner(record, "progress record"))
     except Malformed as error:
         raise CorruptProgress(f"the progress record cannot be used: {error}") from error
 
 
-def _progress(record: Mapping[str, Any]) -> Progress:
+def encode_owner(owner: keys.Owner | None) -> dict[str, Plain]:
+    """The first fields of a progress record: its version, and the owner where that names one."""
+    if owner is None:
+        return {"v": LEGACY_VERSION}
+    return {"v": VERSION, "stream": owner.stream, "group": owner.group}
+
+
+def decode_owner(record: Mapping[str, Any], what: str) -> keys.Owner | None:
+    """The inverse of `encode_owner`; `UnknownProgressVersion` for a record of a later release."""
+    version = whole(record, "v")
+    if version == LEGACY_VERSION:
+        return None
+    if version != VERSION:
+        raise UnknownProgressVersion(what, version, VERSION)
+    return keys.Owner(field(record, "stream", str), field(record, "group", str))
+
+
+def _progress(record: Mapping[str, Any], owner: keys.Owner | None) -> Progress:
     progress = Progress(
         chunk=whole(record, "chunk"),
         from_offset=whole(record, "from"),
@@ -92,6 +111,7 @@ def _progress(record: Mapping[str, Any]) -> Progress:
         snapshots=_places(record),
         digest=_digest(record),
         fingerprint=field(record, "fingerprint", str),
+        owner=owner,
     )
     if progress.next_offset < progress.from_offset:
         raise Malformed("it ends before it begins")

@@ -8,7 +8,7 @@ from stream_fs.checkpoint.plain import LARGEST
 from stream_fs.cli import moving
 from stream_fs.cli.arguments import Arguments, Commands, add_configuration, configuration
 from stream_fs.cli.files import whole
-from stream_fs.cli.partitions import add_place, agreed, partitions
+from stream_fs.cli.partitions import add_place, agreed, selected
 from stream_fs.errors import InvalidConfiguration
 from stream_fs.pipeline.administration import Standing, begin_at, forget, standing
 from stream_fs.pipeline.ports import Partition
@@ -59,9 +59,9 @@ def add(commands: Commands) -> None:
 def _inspect(arguments: Arguments) -> ExitCode:
     loaded = configuration(arguments)
     expected = loaded.params().fingerprint
-    with partitions(arguments, loaded) as (transport, found):
-        for partition in found:
-            stands = standing(transport, partition)
+    with selected(arguments, loaded) as found:
+        for partition in found.partitions:
+            stands = standing(found.transport, found.settings, partition)
             text = json.dumps(_plain(stands, expected)) if arguments.json else None
             print(text or _line(stands, expected))
     return ExitCode.OK
@@ -72,15 +72,14 @@ def _reset(arguments: Arguments) -> ExitCode:
     offset: int | None = arguments.to_offset
     if arguments.keep_model and offset is None:
         raise InvalidConfiguration(["--keep-model: goes with --to-offset"])
-    settings = loaded.stream_settings()
-    with partitions(arguments, loaded, writing=True) as (transport, found):
-        if offset is not None and len(found) > 1:
+    with selected(arguments, loaded, writing=True) as (transport, settings, places):
+        if offset is not None and len(places) > 1:
             raise InvalidConfiguration(
-                [f"--to-offset: name one partition with --topic and --partition, not {len(found)}"]
+                [f"--to-offset: name one partition with --topic and --partition, not {len(places)}"]
             )
-        if not agreed(arguments, _question(found, keep=arguments.keep_model)):
+        if not agreed(arguments, _question(places, keep=arguments.keep_model)):
             return ExitCode.PROBLEM
-        for partition in found:
+        for partition in places:
             if offset is None:
                 forget(transport, settings, partition)
                 print(f"{partition}: begins anew")
@@ -98,7 +97,8 @@ def _question(found: list[Partition], *, keep: bool) -> str:
 def _line(found: Standing, expected: str) -> str:
     progress = found.progress
     if progress is None:
-        return f"{found.partition}: no chunk yet{_inputs('; input', found)}"
+        others = f"; the state topic has a state of {text}" if (text := found.others_text) else ""
+        return f"{found.partition}: no chunk yet{_inputs('; input', found)}{others}"
     newest = progress.snapshots[0]
     changed = "" if progress.fingerprint == expected else "; made with another configuration"
     return (

@@ -8,7 +8,7 @@ from stream_fs.checkpoint import decode
 from stream_fs.checkpoint.files import Export, read_export, write_export, writing
 from stream_fs.cli.arguments import Arguments, Commands, add_configuration, configuration
 from stream_fs.cli.files import whole
-from stream_fs.cli.partitions import add_place, agreed, one, partitions
+from stream_fs.cli.partitions import add_place, agreed, selected
 from stream_fs.errors import InvalidConfiguration
 from stream_fs.pipeline.administration import exported, standing, take_in
 from stream_fs.selector.files import write_file
@@ -58,9 +58,9 @@ def add(actions: Commands) -> None:
 
 def _export(arguments: Arguments) -> ExitCode:
     loaded = configuration(arguments)
-    with partitions(arguments, loaded) as (transport, found):
-        partition = one(found)
-        export = exported(transport, loaded.stream_settings(), partition)
+    with selected(arguments, loaded) as found:
+        partition = found.only
+        export = exported(found.transport, found.settings, partition)
     snapshot, progress = export.snapshot, export.progress
     state = decode(snapshot.manifest, snapshot.parts, loaded.params()).state
     if arguments.selector:
@@ -79,14 +79,14 @@ def _export(arguments: Arguments) -> ExitCode:
 def _import(arguments: Arguments) -> ExitCode:
     loaded = configuration(arguments)
     export = _read(arguments.file)
-    with partitions(arguments, loaded, writing=True, making=True) as (transport, found):
-        partition = one(found)
-        before = standing(transport, partition).progress
+    with selected(arguments, loaded, writing=True, making=True) as found:
+        partition = found.only
+        before = standing(found.transport, found.settings, partition).progress
         if before is not None and not agreed(
             arguments, f"give up the model of {partition}, which is at chunk {before.chunk}?"
         ):
             return ExitCode.PROBLEM
-        taken = take_in(transport, loaded.stream_settings(), partition, export, arguments.to_offset)
+        taken = take_in(found.transport, found.settings, partition, export, arguments.to_offset)
     lacking = "" if arguments.to_offset is None else _behind(taken.behind)
     print(f"{partition}: goes on at offset {taken.offset}, behind chunk {taken.chunk}{lacking}")
     return ExitCode.OK

@@ -7,13 +7,16 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from stream_fs.cli.arguments import Arguments
 from stream_fs.cli.files import whole
 from stream_fs.errors import InvalidConfiguration
 from stream_fs.kafka import KafkaTransport, Topics
 from stream_fs.pipeline.ports import Partition, Transport
+from stream_fs.pipeline.settings import StreamSettings
 from stream_fs.replay.journal import Journal
+from stream_fs.replay.run import replay_settings
 from stream_fs.replay.transport import FileTransport
 from stream_fs.service.configuration import Configuration
 
@@ -30,19 +33,34 @@ def add_place(parser: argparse.ArgumentParser) -> None:
     )
 
 
+class Selected(NamedTuple):
+    """Partitions that a command is about, the way to their state, and what the pipeline is told."""
+
+    transport: Transport
+    settings: StreamSettings
+    partitions: list[Partition]
+
+    @property
+    def only(self) -> Partition:
+        """The partition, where there has to be one."""
+        if len(self.partitions) > 1:
+            raise InvalidConfiguration(
+                [f"--topic, --partition: name one partition, not {len(self.partitions)} of them"]
+            )
+        return self.partitions[0]
+
+
 @contextmanager
-def partitions(
+def selected(
     arguments: Arguments, loaded: Configuration, *, writing: bool = False, making: bool = False
-) -> Iterator[tuple[Transport, list[Partition]]]:
-    """The partitions that the arguments name, which must exist, and the way to their state.
+) -> Iterator[Selected]:
+    """The partitions that the arguments name, which must exist.
 
     `making` allows a checkpoint of a replay that does not exist yet.
     """
+    settings = loaded.stream_settings()
     if arguments.replay is None:
-        yield (
-            KafkaTransport(loaded.kafka_settings(), loaded.state_topics().__getitem__),
-            _on_broker(arguments, loaded),
-        )
+        yield Selected(kafka_transport(loaded), settings, _on_broker(arguments, loaded))
         return
     path: Path = arguments.replay
     if arguments.topic is not None or arguments.partition is not None:
@@ -52,9 +70,16 @@ def partitions(
     place = Partition(loaded.stream.topics[0], 0)
     journal = Journal(path, writing=writing)
     try:
-        yield FileTransport(place, loaded.state_topics()[place.topic], journal), [place]
+        transport = FileTransport(place, settings.state_topics[place.topic], journal)
+        yield Selected(transport, replay_settings(settings), [place])
     finally:
         journal.close()
+
+
+def kafka_transport(loaded: Configuration) -> KafkaTransport:
+    """The broker of a configuration."""
+    states = loaded.state_topics()
+    return KafkaTransport(loaded.kafka_settings(), loaded.stream.name, states.__getitem__)
 
 
 def _on_broker(arguments: Arguments, loaded: Configuration) -> list[Partition]:
@@ -71,15 +96,6 @@ def _on_broker(arguments: Arguments, loaded: Configuration) -> list[Partition]:
             [f"--topic, --partition: name an input partition; topics and partitions are {known}"]
         )
     return found
-
-
-def one(found: list[Partition]) -> Partition:
-    """The partition, where there has to be one."""
-    if len(found) > 1:
-        raise InvalidConfiguration(
-            [f"--topic, --partition: name one partition, not {len(found)} of them"]
-        )
-    return found[0]
 
 
 def agreed(arguments: Arguments, question: str) -> bool:

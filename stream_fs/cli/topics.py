@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from stream_fs.cli.arguments import Arguments, Commands, add_configuration, configuration, count
+from stream_fs.cli.partitions import kafka_transport
 from stream_fs.kafka import Topics
 from stream_fs.kafka.plans import BROKER_DEFAULT
+from stream_fs.pipeline.administration import foreign_states
+from stream_fs.pipeline.ports import Partition
+from stream_fs.service.configuration import Configuration
 from stream_fs.service.exit_codes import ExitCode
 from stream_fs.service.topic_plans import topic_plans, topic_problems
 
@@ -64,9 +68,23 @@ def _create(arguments: Arguments) -> ExitCode:
 
 def _check(arguments: Arguments) -> ExitCode:
     loaded = configuration(arguments)
-    problems = topic_problems(loaded, Topics(loaded.kafka_settings()))
+    topics = Topics(loaded.kafka_settings())
+    problems = topic_problems(loaded, topics) + _foreign_states(loaded, topics)
     for problem in problems:
         print(problem)
     if not problems:
         print("the topics are as they should be")
     return ExitCode.PROBLEM if problems else ExitCode.OK
+
+
+def _foreign_states(loaded: Configuration, topics: Topics) -> list[str]:
+    """What is wrong with the owner of the states, in those partitions that have a place for one."""
+    states = loaded.state_topics()
+    inputs = topics.partitions(list(states))
+    existing = topics.partitions(list(states.values()))
+    partitions = [
+        Partition(topic, number)
+        for topic, count in inputs.items()
+        for number in range(min(count, existing.get(states[topic], 0)))
+    ]
+    return foreign_states(kafka_transport(loaded), loaded.stream_settings(), partitions)

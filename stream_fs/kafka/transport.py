@@ -16,12 +16,16 @@ from stream_fs.pipeline.ports import Assignment, Partition
 class KafkaTransport:
     """See `stream_fs.pipeline.ports.Transport`.
 
+    `stream` is the name of the stream, which the transactional ids have beside the group.
     `state_topic_of` gives the name of the state topic of an input topic; both have as many
     partitions.
     """
 
-    def __init__(self, settings: ClientSettings, state_topic_of: Callable[[str], str]) -> None:
+    def __init__(
+        self, settings: ClientSettings, stream: str, state_topic_of: Callable[[str], str]
+    ) -> None:
         self._settings = settings
+        self._stream = stream
         self._state_topic_of = state_topic_of
         self._offsets = Offsets.connect(settings)
 
@@ -29,13 +33,13 @@ class KafkaTransport:
         """Join the group and subscribe."""
         return KafkaInput(self._settings, topics, assignment, self._offsets)
 
-    def outbox(self, partition: Partition) -> KafkaOutbox:
+    def outbox(self, partition: Partition, *, legacy: bool = False) -> KafkaOutbox:
         """A publisher for this input partition, which owns nothing yet."""
-        return KafkaOutbox(self._settings, f"{self._settings.group}/{partition}")
+        return KafkaOutbox(self._settings, self._id(str(partition), legacy=legacy))
 
-    def merge_outbox(self) -> KafkaOutbox:
+    def merge_outbox(self, *, legacy: bool = False) -> KafkaOutbox:
         """The publisher of merged rankings, which owns nothing yet."""
-        return KafkaOutbox(self._settings, f"{self._settings.group}/merge")
+        return KafkaOutbox(self._settings, self._id("merge", legacy=legacy))
 
     def state_log(self, partition: Partition) -> KafkaStateLog:
         """The state of this input partition."""
@@ -49,3 +53,8 @@ class KafkaTransport:
     def input_log(self, partition: Partition) -> KafkaStateLog:
         """The input partition itself, outside of the group."""
         return KafkaStateLog(self._settings, partition, self._offsets)
+
+    def _id(self, owned: str, *, legacy: bool) -> str:
+        """A transactional id; those of releases that write legacy states lack the stream."""
+        group = self._settings.group
+        return f"{group}/{owned}" if legacy else f"{group}/{self._stream}/{owned}"

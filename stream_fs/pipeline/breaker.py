@@ -42,13 +42,14 @@ def judge(
         return
     before = np.searchsorted(good, offsets)
     bad = judged + 1 + np.arange(len(offsets))
+    keeping = "" if first else "--keep-model "
     if policy.policy == "fail":
-        raise _refused(letters[judged], int(before[0]), begun, "" if first else "--keep-model ")
+        raise _refused(letters[judged], int(before[0]), begun, keeping)
     flood = (bad > policy.max_ratio * (before + bad)) & (bad >= policy.tolerated)
     too_many = np.flatnonzero(flood | (bad > policy.max_open))
     if len(too_many):
         at = int(too_many[0])
-        raise _flood(letters[judged + at], judged + at + 1, int(before[at]), begun)
+        raise _flood(letters[judged + at], judged + at + 1, int(before[at]), begun, keeping)
 
 
 def _refused(letter: Letter, good: int, begun: int, keeping: str) -> BadRecordRefused:
@@ -57,20 +58,27 @@ def _refused(letter: Letter, good: int, begun: int, keeping: str) -> BadRecordRe
     return BadRecordRefused(
         f"{place} is bad ({letter.bad.reason}: {letter.bad.detail}), and dead_letters.policy is "
         "'fail'; to go on, mend it, set the policy to 'dead_letter' or 'skip', or move on with "
-        f"`stream-fs checkpoint reset {keeping}--to-offset {message.offset + 1}`"
+        f"{_reset(message, keeping, message.offset + 1)}"
         f"{_passed_over(good, begun)}"
     )
 
 
-def _flood(last: Letter, bad: int, good: int, begun: int) -> PoisonFlood:
+def _reset(message: Message, keeping: str, offset: int | str) -> str:
+    return (
+        f"`stream-fs checkpoint reset --topic {message.topic} --partition {message.partition} "
+        f"{keeping}--to-offset {offset}`"
+    )
+
+
+def _flood(last: Letter, bad: int, good: int, begun: int, keeping: str) -> PoisonFlood:
     message = last.message
     return PoisonFlood(
         f"{bad} of the {bad + good} records since offset {begun} of "
         f"{message.topic}/{message.partition} are bad; the last one, at offset {message.offset}, "
         f"is {last.bad.reason}: {last.bad.detail}. The producer seems to be broken. Once it is "
-        "mended, move past the bad records with `stream-fs checkpoint reset --to-offset`"
-        f"{_passed_over(good, begun)}, or let them go with dead_letters.policy = 'skip', or raise "
-        "dead_letters.max_ratio"
+        f"mended, move past the bad records with {_reset(message, keeping, 'N')}, where N is the "
+        f"offset of the first good record behind them{_passed_over(good, begun)}, or let them go "
+        "with dead_letters.policy = 'skip', or raise dead_letters.max_ratio"
     )
 
 

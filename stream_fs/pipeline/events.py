@@ -130,6 +130,8 @@ class Restored:
     seconds: float
     fallback: str | None
     """Why the newest snapshot could not be used, where the one before it was taken."""
+    migrated: bool = False
+    """Whether it was a legacy state, whose keys did not name an owner."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,5 +43,6 @@ class Fences:
         return NoOwnership(
             f"{what} was taken over by another process {len(self._times)} times in a row, "
             "although the group has assigned it to this one: another process publishes with "
-            f"the same group name. Stop it, or give this one another group. ({error})"
+            "the same group name. Stop it, or give this stream another name and another group. "
+            f"({error})"
         )

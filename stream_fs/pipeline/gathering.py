@@ -13,7 +13,7 @@ from stream_fs.errors import CheckpointError, ConfigurationChanged
 from stream_fs.pipeline import events
 from stream_fs.pipeline.outcome import Model, model_of
 from stream_fs.pipeline.ports import Partition, StateLog, Transport
-from stream_fs.pipeline.restore import last_progress, newest_usable
+from stream_fs.pipeline.restore import find_state, newest_usable
 from stream_fs.pipeline.settings import StreamSettings
 from stream_fs.pipeline.transaction import Clock, Steps
 
@@ -94,13 +94,14 @@ class Gathering:
             log.close()
 
     def _newest(self, partition: Partition, log: StateLog) -> Steps:
-        progress = yield from last_progress(log, partition)
+        found = yield from find_state(log, partition, self._settings.owner)
+        progress = found.progress
         if progress is None:  # it never had a full chunk, or was reset
             self._forget(partition)
             return
         if progress.snapshots[0] == self._places.get(partition):
             return
-        restored, _ = yield from newest_usable(log, partition, progress, self._settings.params)
+        restored, _ = yield from newest_usable(log, found.keys, progress, self._settings.params)
         model = model_of(restored)
         self._places[partition] = progress.snapshots[0]
         if model.state.chunk:

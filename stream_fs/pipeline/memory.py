@@ -136,9 +136,11 @@ class MemoryBroker:
         """Let the next call of this kind raise; the calls after it are sound again."""
         self._failures.append((call, error, after_effect))
 
-    def transport(self, group: str, state_topics: Mapping[str, str]) -> MemoryTransport:
+    def transport(
+        self, group: str, state_topics: Mapping[str, str], stream: str = "s"
+    ) -> MemoryTransport:
         """The broker as one member of a group sees it; `state_topics` by input topic."""
-        return MemoryTransport(self, group, state_topics)
+        return MemoryTransport(self, group, state_topics, stream)
 
     def log(self, topic: str, partition: int) -> _Log:
         """One partition."""
@@ -403,18 +405,22 @@ class MemoryTransport:
     broker: MemoryBroker
     group: str
     state_topics: Mapping[str, str]
+    stream: str = "s"
 
     def input(self, topics: Sequence[str], assignment: Assignment) -> MemoryInput:
         """Join the group."""
         return MemoryInput(self.broker, self.group, topics, assignment)
 
-    def outbox(self, partition: Partition) -> MemoryOutbox:
+    def outbox(self, partition: Partition, *, legacy: bool = False) -> MemoryOutbox:
         """A publisher for this partition."""
-        return MemoryOutbox(self.broker, f"{self.group}/{partition}")
+        return MemoryOutbox(self.broker, self._identity(str(partition), legacy=legacy))
 
-    def merge_outbox(self) -> MemoryOutbox:
+    def merge_outbox(self, *, legacy: bool = False) -> MemoryOutbox:
         """The publisher of merged rankings."""
-        return MemoryOutbox(self.broker, f"{self.group}/merge")
+        return MemoryOutbox(self.broker, self._identity("merge", legacy=legacy))
+
+    def _identity(self, what: str, *, legacy: bool) -> str:
+        return f"{self.group}/{what}" if legacy else f"{self.group}/{self.stream}/{what}"
 
     def state_log(self, partition: Partition) -> MemoryStateLog:
         """The state of this partition."""

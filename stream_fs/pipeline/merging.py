@@ -9,15 +9,15 @@ generator that yields; `advance` takes one step. A fenced merge is done for, lik
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 
-from stream_fs.checkpoint import MERGE_KEY, MergeProgress, decode_merge_progress
+from stream_fs.checkpoint import MergeProgress
 from stream_fs.errors import IncompatibleState, InvalidMessage, RetriableError
 from stream_fs.pipeline import events
 from stream_fs.pipeline.gathering import Gathering
-from stream_fs.pipeline.merged import Merged, merged, parts_of
+from stream_fs.pipeline.merged import Merged, merge_migration_records, merged, parts_of
 from stream_fs.pipeline.ports import Outbox, Partition, Transport
-from stream_fs.pipeline.restore import last_value
+from stream_fs.pipeline.restore import fence, find_merge
 from stream_fs.pipeline.settings import StreamSettings
 from stream_fs.pipeline.task import Surroundings
 from stream_fs.pipeline.transaction import Failure, Steps, Transactions, pauses, wait
@@ -114,14 +114,21 @@ class Merging:
         """
         while not self._outbox.take_over():
             yield
-        log = self._transport.state_log(self._home)
-        try:
-            value = yield from last_value(log, MERGE_KEY)
-        finally:
-            log.close()
-        self._progress = None if value is None else decode_merge_progress(value)
+        self._progress = yield from self._find_progress()
+        if self._progress is not None and self._progress.owner is None:
+            yield from fence(self._transport.merge_outbox(legacy=True))
+            self._progress = yield from self._find_progress()
+            yield from self._migrate(self._progress)
         last = 0 if self._progress is None else self._progress.sequence
         self._around.observe(events.MergeTaken(last))
+
+    def _find_progress(self) -> Generator[None, None, MergeProgress | None]:
+        return find_merge(self._transport, self._home, self._settings.owner)
+
+    def _migrate(self, legacy: MergeProgress | None) -> Steps:
+        if legacy is not None and legacy.owner is None:
+            records = merge_migration_records(self._settings, self._home, legacy)
+            yield from self._transactions.through(lambda: self._outbox.send(records))
 
     def _round(self) -> Steps:
         """Look at every partition, and publish what is new."""

@@ -7,17 +7,15 @@ decides, enters the progress record later.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from stream_fs.checkpoint import (
     Progress,
     Restored,
     encode,
     encode_progress,
-    manifest_key,
-    part_key,
-    progress_key,
+    parse_key,
 )
 from stream_fs.checkpoint.keys import slot
 from stream_fs.checkpoint.plain import Plain
@@ -139,13 +137,10 @@ def snapshot_records(
     """The records of a snapshot, manifest first, and their size in bytes."""
     topic = settings.state_topics[partition.topic]
     saved = encode(model.state, model.next, extra_of(model))
-    taken = slot(number)
+    keys, taken = settings.keys(partition), slot(number)
     named = [
-        (manifest_key(partition.topic, partition.number, taken), saved.manifest),
-        *(
-            (part_key(partition.topic, partition.number, taken, index), part)
-            for index, part in enumerate(saved.parts)
-        ),
+        (keys.manifest(taken), saved.manifest),
+        *((keys.part(taken, index), part) for index, part in enumerate(saved.parts)),
     ]
     records = tuple(Outgoing(topic, key, value, (), partition.number) for key, value in named)
     return records, sum(len(value) for _, value in named)
@@ -175,7 +170,7 @@ def model_of(restored: Restored) -> Model:
     return Model(restored.state, restored.next_offset, chosen or None, cut, as_of, letters)
 
 
-def unranked(model: Model) -> Progress:
+def unranked(settings: StreamSettings, model: Model) -> Progress:
     """The progress of a model that has no ranking of its own; where its snapshot lies is open."""
     return Progress(
         chunk=model.state.chunk,
@@ -184,6 +179,7 @@ def unranked(model: Model) -> Progress:
         snapshots=(),
         digest=None,
         fingerprint=model.state.params.fingerprint,
+        owner=settings.owner,
     )
 
 
@@ -191,8 +187,29 @@ def progress_record(settings: StreamSettings, partition: Partition, progress: Pr
     """The record that decides where a later owner continues."""
     return Outgoing(
         settings.state_topics[partition.topic],
-        progress_key(partition.topic, partition.number),
+        settings.keys(partition).progress,
         encode_progress(progress),
         (),
         partition.number,
     )
+
+
+def migration_records(
+    settings: StreamSettings, partition: Partition, progress: Progress, legacy: Sequence[bytes]
+) -> list[Outgoing]:
+    """What replaces the records of a legacy state, with these keys.
+
+    Snapshots are deleted. The progress record becomes one that names the new owner, which releases
+    that write legacy states refuse: they would begin anew without one.
+    """
+    migrated = encode_progress(replace(progress, owner=settings.owner))
+    return [
+        Outgoing(
+            settings.state_topics[partition.topic],
+            key,
+            migrated if (parsed := parse_key(key)) and parsed.holds == "progress" else None,
+            (),
+            partition.number,
+        )
+        for key in legacy
+    ]

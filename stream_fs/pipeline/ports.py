@@ -204,15 +204,19 @@ class Transport(Protocol):
         """Join the group and subscribe."""
         ...
 
-    def outbox(self, partition: Partition) -> Outbox:
-        """A publisher for this input partition; see `Outbox.take_over`."""
+    def outbox(self, partition: Partition, *, legacy: bool = False) -> Outbox:
+        """A publisher for this input partition; see `Outbox.take_over`.
+
+        The owner of its state is named in its identity, but for a `legacy` one, which fences a
+        release that named the group alone.
+        """
         ...
 
     def state_log(self, partition: Partition) -> StateLog:
         """The state of this input partition."""
         ...
 
-    def merge_outbox(self) -> Outbox:
+    def merge_outbox(self, *, legacy: bool = False) -> Outbox:
         """The publisher of the stream's merged rankings, of which there is one in the group."""
         ...
 

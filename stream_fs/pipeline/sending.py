@@ -10,6 +10,7 @@ from stream_fs.checkpoint import Progress, SnapshotPlace
 from stream_fs.pipeline.outcome import (
     Model,
     Outcome,
+    migration_records,
     progress_record,
     snapshot_records,
     unranked,
@@ -52,8 +53,15 @@ class Sender:
 
         It is what `checkpoint reset --to-offset` leaves: an empty model, and no chunk yet.
         """
-        progress, _ = self.snapshot(model, unranked(model))
+        progress, _ = self.snapshot(model, unranked(self._settings, model))
         return progress
+
+    def migrate(self, model: Model, progress: Progress, legacy: Sequence[bytes]) -> Progress:
+        """The model under this owner's keys, and nothing of it under the legacy keys."""
+        moved = migration_records(self._settings, self._partition, progress, legacy)
+        self._outbox.send(moved)
+        begun = replace(progress, snapshots=(), owner=self._settings.owner)
+        return self.snapshot(model, begun)[0]
 
     def chunks(
         self, outcomes: Sequence[Outcome], before: Progress | None, saved: Cut | None
@@ -78,6 +86,7 @@ class Sender:
             snapshots=places,
             digest=last.digest,
             fingerprint=self._settings.params.fingerprint,
+            owner=self._settings.owner,
         )
         records = [record for outcome in outcomes for record in outcome.records]
         self._outbox.send([*records, progress_record(self._settings, self._partition, progress)])

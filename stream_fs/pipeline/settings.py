@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
+from stream_fs.checkpoint import Owner, StateKeys
 from stream_fs.pipeline.ports import Partition
 from stream_fs.selector import Params
 from stream_fs.wire.declared import DeclaredView, Limits
@@ -46,6 +47,8 @@ class StreamSettings:
     """One stream: what comes in, how it is cut, where results go."""
 
     stream: str
+    group: str
+    """The consumer group; together with the stream, the owner of the state."""
     params: Params
     views: tuple[DeclaredView, ...]
     rankings_topic: str
@@ -69,6 +72,15 @@ class StreamSettings:
     """Seconds between merged rankings, at least; None publishes none."""
     start: Literal["earliest", "latest"] = "earliest"
     """Where a partition begins that has no state yet."""
+
+    @property
+    def owner(self) -> Owner:
+        """Whose state it is that the stream keeps."""
+        return Owner(self.stream, self.group)
+
+    def keys(self, partition: Partition) -> StateKeys:
+        """The keys of a partition's state."""
+        return StateKeys(self.owner, *partition)
 
     def origin(self, partition: Partition) -> str:
         """What tells the models of a stream apart: their random signs are independent."""

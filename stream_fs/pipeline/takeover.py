@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
 
-from stream_fs.checkpoint import Progress
-from stream_fs.errors import OffsetGone
+from stream_fs.checkpoint import Owner, Progress
+from stream_fs.errors import ForeignState, OffsetGone
 from stream_fs.pipeline import events
 from stream_fs.pipeline.outcome import Model, model_of
 from stream_fs.pipeline.ports import Input, Outbox, Partition, Transport
-from stream_fs.pipeline.restore import last_progress, newest_usable
+from stream_fs.pipeline.restore import FoundState, find_acquired, legacy_keys, newest_usable
 from stream_fs.pipeline.sending import Sender
 from stream_fs.pipeline.settings import StreamSettings
 from stream_fs.pipeline.transaction import Transactions
@@ -21,12 +21,14 @@ from stream_fs.selector import initial_state
 class Taken:
     """What was found; `progress` is None where nothing was committed yet.
 
-    `fallback` says why the newest snapshot was passed over.
+    `fallback` says why the newest snapshot was passed over, `migrated` whether the state was a
+    legacy one.
     """
 
     model: Model
     progress: Progress | None
     fallback: str | None
+    migrated: bool = False
 
     @property
     def behind(self) -> int:
@@ -60,7 +62,7 @@ class Takeover:
         while not self._outbox.take_over():
             yield
         owned()
-        taken = yield from self._restored()
+        taken = yield from self._restored(transactions, sender)
         model, progress = taken.model, taken.progress
         self._check_input(model.next)
         if progress is None and self._settings.start == "latest":
@@ -68,15 +70,20 @@ class Takeover:
         self._compare_group(model.next if progress is None else progress.next_offset)
         return replace(taken, progress=progress)
 
-    def _restored(self) -> Generator[None, None, Taken]:
+    def _restored(self, transactions: Transactions, sender: Sender) -> Generator[None, None, Taken]:
         log = self._transport.state_log(self._partition)
         try:
-            progress = yield from last_progress(log, self._partition)
+            found = yield from find_acquired(
+                log, self._transport, self._partition, self._settings.owner
+            )
+            progress = found.progress
             if progress is None:
+                self._check_new(found)
                 return Taken(self._fresh_model(), None, None)
             restored, fallback = yield from newest_usable(
-                log, self._partition, progress, self._settings.params
+                log, found.keys, progress, self._settings.params
             )
+            legacy = (yield from legacy_keys(log, self._partition)) if found.legacy else []
         finally:
             log.close()
         model = model_of(restored)
@@ -84,7 +91,18 @@ class Takeover:
             # The next snapshot takes the place of the damaged one, not of the whole one.
             sound = [at for at in progress.snapshots if at.chunk <= model.state.chunk]
             progress = replace(progress, snapshots=tuple(sound))
-        return Taken(model, progress, fallback)
+        if legacy:
+            before = progress
+            progress = yield from transactions.through(
+                lambda: sender.migrate(model, before, legacy)
+            )
+        return Taken(model, progress, fallback, migrated=bool(legacy))
+
+    def _check_new(self, found: FoundState) -> None:
+        """Refuse to begin anew beside the legacy state of a stream that had the same group."""
+        stream, group = found.legacy_stream, self._settings.group
+        if stream is not None and self._input.advised(self._partition) is not None:
+            raise ForeignState(self._partition, found.owner, Owner(stream, group), "group")
 
     def _fresh_model(self) -> Model:
         low, high = self._input.bounds(self._partition)

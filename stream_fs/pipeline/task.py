@@ -219,6 +219,7 @@ class Task:
                 offset=taken.model.next,
                 seconds=self._around.clock() - began,
                 fallback=taken.fallback,
+                migrated=taken.migrated,
             )
         )
         self._enter("replaying" if taken.behind else "running")

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Final
 
 from threadpoolctl import threadpool_limits
 
@@ -25,6 +26,9 @@ from stream_fs.replay.outputs import NoOutput, Output
 from stream_fs.replay.reading import Mark, Reading
 from stream_fs.replay.sources import Source
 from stream_fs.replay.transport import FileTransport
+
+REPLAY_GROUP: Final = "replay"
+"""In the place of a consumer group."""
 
 
 @dataclass(frozen=True)
@@ -106,8 +110,10 @@ def replay(
     """
     # The format is that of the files; where a new partition begins is a question for brokers, and
     # with a single partition there is nothing to merge.
-    settings = replace(
-        plan.settings, record_format=plan.sources[0].format, start="earliest", merge_every=None
+    settings = replay_settings(
+        replace(
+            plan.settings, record_format=plan.sources[0].format, start="earliest", merge_every=None
+        )
     )
     summary = Summary(skipping=settings.dead_letters.policy == "skip")
     began = time.monotonic()
@@ -135,6 +141,11 @@ def replay(
         worker.stop()
     summary.seconds = time.monotonic() - began
     return summary
+
+
+def replay_settings(settings: StreamSettings) -> StreamSettings:
+    """The settings with the owner of a replay's state: no consumer group takes part in it."""
+    return replace(settings, group=REPLAY_GROUP)
 
 
 @contextmanager

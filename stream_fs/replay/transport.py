@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from stream_fs.checkpoint import decode_progress, progress_key
+from stream_fs.checkpoint import decode_progress, parse_key
 from stream_fs.checkpoint.plain import Plain
 from stream_fs.errors import AbortableError, FatalError, FencedError
 from stream_fs.pipeline.ports import Assignment, Outgoing, Partition, StateLogs, Stored
@@ -55,13 +55,13 @@ class FileTransport:
             raise FatalError(f"there is nothing to read for {', '.join(topics)}")
         return FileInput(self.partition, self.reading, self.timestamp, assignment)
 
-    def outbox(self, partition: Partition) -> FileOutbox:
-        """The way into the files."""
+    def outbox(self, partition: Partition, *, legacy: bool = False) -> FileOutbox:  # noqa: ARG002
+        """The way into the files; the lock on the journal fences other processes."""
         if partition != self.partition:
             raise FatalError(f"the files are those of {self.partition}, not of {partition}")
         return FileOutbox(self)
 
-    def merge_outbox(self) -> FileOutbox:
+    def merge_outbox(self, *, legacy: bool = False) -> FileOutbox:  # noqa: ARG002  # there is none
         """There is none: a single partition is not merged."""
         raise FatalError(f"the files are those of {self.partition} alone: nothing can be merged")
 
@@ -146,9 +146,9 @@ class FileOutbox:
         notes: dict[str, Plain] = dict(transport.first_notes)
         if transport.outputs:
             notes["outputs"] = {topic: output.length for topic, output in transport.outputs.items()}
-        wanted = progress_key(*transport.partition)
         for record in self._state:
-            if record.key == wanted:
+            parsed = parse_key(record.key)
+            if parsed and parsed.holds == "progress" and parsed.keys.owner is not None:
                 notes["input"] = self._mark(record.value)
         return notes
 

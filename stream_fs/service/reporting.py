@@ -111,6 +111,8 @@ def _committed(event: events.ChunkCommitted) -> None:
 
 def _restored(event: events.Restored) -> None:
     more: dict[str, Any] = {"behind": event.behind, "seconds": event.seconds}
+    if event.migrated:
+        more["migrated"] = True
     if event.fallback is not None:
         more["fallback"] = event.fallback
     level = logging.INFO if event.fallback is None else logging.WARNING

@@ -52,6 +52,7 @@ def _measured(topics: Topics, shape: Shape, count: int) -> list[str]:
     state = topics.create("state", partitions=count)
     settings = StreamSettings(
         stream="s",
+        group="g",
         params=params(shape.declared, shape.clusters),
         views=(),
         rankings_topic="",
@@ -59,7 +60,7 @@ def _measured(topics: Topics, shape: Shape, count: int) -> list[str]:
         state_topics={topic: state},
     )
     client = ClientSettings(topics.bootstrap, topics.unique("group"))
-    transport = KafkaTransport(client, settings.state_topics.__getitem__)
+    transport = KafkaTransport(client, "s", settings.state_topics.__getitem__)
     writer = _Writer(transport, settings, topic, count, shape)
     gathering = Gathering([topic], settings, transport, time.monotonic, _unexpected)
     looks, longest = [], []
@@ -132,6 +133,7 @@ class _Writer:
                 snapshots=(SnapshotPlace(self._number, 1, offset),),
                 digest=None,
                 fingerprint=self._settings.params.fingerprint,
+                owner=self._settings.owner,
             )
             self._outbox.send([progress_record(self._settings, place, progress)])
             self._outbox.commit()

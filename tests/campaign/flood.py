@@ -31,7 +31,7 @@ from tests.recovery.subscriber import Received
 
 TOLD: Final = (
     "The producer seems to be broken",
-    "`stream-fs checkpoint reset --to-offset`",
+    "--keep-model --to-offset N`",
     "dead_letters.policy = 'skip'",
     "dead_letters.max_ratio",
 )

@@ -203,6 +203,31 @@ class OutboxContract:
         for outbox in (old, new, task, foreign):
             outbox.close()
 
+    def test_a_legacy_owner_is_another_one(self, backend: Backend) -> None:
+        """Streams of one group have owners of their own; older releases had one for the group."""
+        partition = Partition(backend.topic(), 0)
+        transport = backend.transport()
+        old = [
+            owner(made)
+            for made in (
+                transport.outbox(partition, legacy=True),
+                transport.merge_outbox(legacy=True),
+            )
+        ]
+        present = [owner(transport.outbox(partition)), owner(transport.merge_outbox())]
+        for outbox in (*old, *present):
+            publish(outbox, partition.topic, b"sound")
+        owner(transport.outbox(partition, legacy=True)).close()
+        owner(transport.merge_outbox(legacy=True)).close()
+        for outbox in old:
+            with pytest.raises(FencedError):
+                publish(outbox, partition.topic, b"fenced")
+        for outbox in present:
+            publish(outbox, partition.topic, b"sound")
+        assert values(published(backend, partition.topic, 6)) == [b"sound"] * 6
+        for outbox in (*old, *present):
+            outbox.close()
+
     def test_closing_voids_an_open_transaction(self, backend: Backend) -> None:
         topic = backend.topic()
         outbox = owner(backend.transport().outbox(Partition(topic, 0)))

@@ -12,28 +12,26 @@ from typing import TypeVar
 import msgpack
 
 from stream_fs.checkpoint import (
-    MERGE_KEY,
     MergedPart,
     MergeProgress,
+    Owner,
     Progress,
     Restored,
     SnapshotPlace,
+    StateKeys,
     decode,
     decode_merge_progress,
     decode_progress,
     encode,
     encode_merge_progress,
     encode_progress,
-    manifest_key,
     parse_key,
-    part_key,
-    progress_key,
 )
 from stream_fs.checkpoint.files import Export, read_export, write_export
 from stream_fs.checkpoint.plain import Plain
 from stream_fs.pipeline.outcome import model_of
 from stream_fs.pipeline.ports import Partition, Stored
-from stream_fs.pipeline.restore import last_progress, newest_usable
+from stream_fs.pipeline.restore import find_state, newest_usable
 from stream_fs.replay.identity import check_same
 from stream_fs.replay.journal import MAGIC, Journal
 from stream_fs.replay.notes import earlier
@@ -56,6 +54,7 @@ EXTRA: dict[str, Plain] = {
 SNAPSHOT = encode(STATE, 140, EXTRA, part_bytes=6_000)
 BODY = msgpack.unpackb(msgpack.unpackb(SNAPSHOT.manifest)["body"])
 JOINED = b"".join(SNAPSHOT.parts)
+OWNER = Owner("s", "g")
 PROGRESS = Progress(
     chunk=2,
     from_offset=70,
@@ -63,12 +62,14 @@ PROGRESS = Progress(
     snapshots=(SnapshotPlace(1, 2, 0), SnapshotPlace(0, 1, 1)),
     digest=digest(b"ranking"),
     fingerprint=PARAMS.fingerprint,
+    owner=OWNER,
 )
 MERGED = MergeProgress(
     sequence=4,
     parts=(MergedPart("in", 0, 3), MergedPart("in", 1, 9)),
     chosen={"dense": (0, 3, 11), "counts": (2,)},
     fingerprint=PARAMS.fingerprint,
+    owner=OWNER,
 )
 NOTES: dict[str, Plain] = {
     "run": {"stream.name": "'a'"},
@@ -124,15 +125,18 @@ def parts(data: bytes) -> None:
 
 def state_log(data: bytes) -> None:
     """A progress record, and behind it the snapshots that it should name."""
-    snapshot = [(manifest_key(*PLACE, 1), SNAPSHOT.manifest)] + [
-        (part_key(*PLACE, 1, number), part) for number, part in enumerate(SNAPSHOT.parts)
-    ]
-    junk = [(data[:20], data), (manifest_key(*PLACE, 0), data), (MERGE_KEY, data)]
-    log = Log([*snapshot, *junk, (progress_key(*PLACE), data)])
     parse_key(data)
-    for progress in _run(last_progress(log, PLACE)):
-        for restored, _ in _run(newest_usable(log, PLACE, progress, PARAMS)):
-            ranked(restored)
+    for keys in (StateKeys(OWNER, *PLACE), StateKeys(None, *PLACE)):
+        snapshot = [(keys.manifest(1), SNAPSHOT.manifest)] + [
+            (keys.part(1, number), part) for number, part in enumerate(SNAPSHOT.parts)
+        ]
+        junk = [(data[:20], data), (keys.manifest(0), data), (OWNER.merge_key, data)]
+        log = Log([*snapshot, *junk, (keys.progress, data)])
+        for found in _run(find_state(log, PLACE, OWNER)):
+            if found.progress is None:
+                continue
+            for restored, _ in _run(newest_usable(log, found.keys, found.progress, PARAMS)):
+                ranked(restored)
 
 
 def _run(steps: Generator[None, None, T | None]) -> list[T]:

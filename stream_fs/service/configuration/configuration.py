@@ -56,6 +56,7 @@ class Configuration(Section):
         span = self.chunk.max_span
         return StreamSettings(
             stream=self.stream.name,
+            group=self.kafka.group,
             params=selector,
             views=tuple(
                 DeclaredView(view.name, view.dimension, declared.dtype, view.transform or "minmax")

@@ -146,7 +146,7 @@ class State(Section):
     """Where the models are kept."""
 
     topic: StatePattern = "{topic}.state"
-    """Name of the state topic, one for each input topic."""
+    """Name of the state topic, one for each input topic; streams may share it."""
 
 
 class Limits(Section):

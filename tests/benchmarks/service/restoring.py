@@ -14,7 +14,7 @@ from confluent_kafka import Consumer, TopicPartition
 from stream_fs.checkpoint import Progress, SnapshotPlace
 from stream_fs.pipeline.outcome import Model, progress_record, snapshot_records
 from stream_fs.pipeline.ports import Partition
-from stream_fs.pipeline.restore import last_progress, newest_usable
+from stream_fs.pipeline.restore import find_state, newest_usable
 from stream_fs.selector import State, initial_state, read_chunk, update
 from tests.benchmarks.measure import Comparison, Goal
 from tests.benchmarks.service.plan import Plan
@@ -67,6 +67,7 @@ def _save(stream: Stream) -> tuple[int, int]:
             snapshots=(place,),
             digest=None,
             fingerprint=settings.params.fingerprint,
+            owner=settings.owner,
         )
         outbox.send([progress_record(settings, partition, progress)])
         outbox.commit()
@@ -93,9 +94,10 @@ def _restored(stream: Stream) -> float:
         log.end()  # the client for questions is connected since the service began
     begin = time.perf_counter()
     with closing(transport.state_log(partition)) as log:
-        progress = _ended(last_progress(log, partition))
+        found = _ended(find_state(log, partition, settings.owner))
+        progress = found.progress
         assert progress is not None
-        restored, passed_over = _ended(newest_usable(log, partition, progress, settings.params))
+        restored, passed_over = _ended(newest_usable(log, found.keys, progress, settings.params))
         seconds = time.perf_counter() - begin
     assert passed_over is None
     assert restored.state.chunk == progress.chunk

@@ -71,16 +71,21 @@ def warm_up(stage: Stage, chunks: int) -> None:
 
 def transactional(stream: Stream) -> KafkaTransport:
     """As the service has it."""
-    states = stream.configuration.state_topics()
-    return KafkaTransport(stream.configuration.kafka_settings(), states.__getitem__)
+    configuration = stream.configuration
+    states = configuration.state_topics()
+    return KafkaTransport(
+        configuration.kafka_settings(), configuration.stream.name, states.__getitem__
+    )
 
 
 class PlainTransport(KafkaTransport):
     """The same without transactions: records are produced and flushed, and visible one by one."""
 
     def __init__(self, stream: Stream) -> None:
-        settings = stream.configuration.kafka_settings()
-        super().__init__(settings, stream.configuration.state_topics().__getitem__)
+        configuration = stream.configuration
+        settings = configuration.kafka_settings()
+        states = configuration.state_topics()
+        super().__init__(settings, configuration.stream.name, states.__getitem__)
         # What transactions need to be exactly once, a plain producer does not have.
         self._plain = {
             "bootstrap.servers": settings.bootstrap,
@@ -89,7 +94,12 @@ class PlainTransport(KafkaTransport):
             "message.max.bytes": settings.producer("any")["message.max.bytes"],
         }
 
-    def outbox(self, partition: Partition) -> KafkaOutbox:  # noqa: ARG002  # nobody owns anything
+    def outbox(
+        self,
+        partition: Partition,  # noqa: ARG002  # a plain producer owns nothing
+        *,
+        legacy: bool = False,  # noqa: ARG002  # likewise
+    ) -> KafkaOutbox:
         return _PlainOutbox(Producer(self._plain))
 
 

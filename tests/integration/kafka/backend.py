@@ -53,7 +53,7 @@ class KafkaBackend:
         )
 
     def transport(self, group: str = "group") -> KafkaTransport:
-        return KafkaTransport(self.settings(group), self.state_topic)
+        return KafkaTransport(self.settings(group), "stream", self.state_topic)
 
     def produce(
         self,
@@ -86,7 +86,7 @@ class KafkaBackend:
 
     def end_of(self, partition: Partition) -> int:
         """The end of any partition, open transactions included."""
-        transport = KafkaTransport(self.settings(), lambda topic: topic)
+        transport = KafkaTransport(self.settings(), "stream", lambda topic: topic)
         log = transport.state_log(partition)
         try:
             return log.end()

@@ -33,7 +33,9 @@ def impatient(own_backend: KafkaBackend, brittle: Broker) -> KafkaTransport:
     Not too soon: what is done before the broker is taken away has no more time either.
     """
     assert brittle.bootstrap == own_backend.topics.bootstrap
-    return KafkaTransport(replace(own_backend.settings(), patience=6.0), own_backend.state_topic)
+    return KafkaTransport(
+        replace(own_backend.settings(), patience=6.0), "stream", own_backend.state_topic
+    )
 
 
 def insist(call: Callable[[], object]) -> None:

@@ -35,7 +35,9 @@ def test_a_wrong_password_is_named_and_not_shown(own_broker: Broker) -> None:
 
 
 def test_a_wrong_password_is_known_to_who_waits(own_broker: Broker) -> None:
-    outbox = KafkaTransport(alice(own_broker, "wrong-horse"), str).outbox(Partition("topic", 0))
+    outbox = KafkaTransport(alice(own_broker, "wrong-horse"), "stream", str).outbox(
+        Partition("topic", 0)
+    )
     until(lambda: outbox.take_over() or outbox.trouble.reason is not None, "it is told")
     assert "sasl.password" in str(outbox.trouble.reason)
     outbox.close()
@@ -56,7 +58,7 @@ def test_a_topic_without_rights(own_broker: Broker, own_backend: KafkaBackend) -
 
 
 def test_a_transactional_id_without_rights(own_broker: Broker, own_backend: KafkaBackend) -> None:
-    transport = KafkaTransport(alice(own_broker), own_backend.state_topic)
+    transport = KafkaTransport(alice(own_broker), "stream", own_backend.state_topic)
     outbox = transport.outbox(Partition(own_backend.topic(), 0))
     with pytest.raises(FatalError, match=r"taking over group/.*right to write transactional ids"):
         until(outbox.take_over, "it is told")
@@ -64,7 +66,7 @@ def test_a_transactional_id_without_rights(own_broker: Broker, own_backend: Kafk
 
 
 def test_a_group_without_rights(own_broker: Broker, own_backend: KafkaBackend) -> None:
-    transport = KafkaTransport(alice(own_broker), own_backend.state_topic)
+    transport = KafkaTransport(alice(own_broker), "stream", own_backend.state_topic)
     member = Member()
     topic = own_backend.topic()
     source = transport.input([topic], member)
@@ -75,7 +77,7 @@ def test_a_group_without_rights(own_broker: Broker, own_backend: KafkaBackend) -
 
 def test_a_state_without_rights(own_broker: Broker, own_backend: KafkaBackend) -> None:
     partition = Partition(own_backend.topic(), 0)
-    log = KafkaTransport(alice(own_broker), own_backend.state_topic).state_log(partition)
+    log = KafkaTransport(alice(own_broker), "stream", own_backend.state_topic).state_log(partition)
     with pytest.raises(FatalError, match="right to read and write the topic"):
         log.end()
     log.close()

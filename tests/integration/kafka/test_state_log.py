@@ -21,7 +21,7 @@ def test_a_compacted_log_has_gaps(own_backend: KafkaBackend) -> None:
         "segment.ms": "100",
     }
     state = own_backend.topics.create("compacted", config=config)
-    transport = KafkaTransport(own_backend.settings(), lambda _: state)
+    transport = KafkaTransport(own_backend.settings(), "stream", lambda _: state)
     partition = Partition("input", 0)
     outbox = owner(transport.outbox(partition))
     log = transport.state_log(partition)
@@ -58,7 +58,9 @@ def test_a_compacted_log_has_gaps(own_backend: KafkaBackend) -> None:
 
 def test_a_state_topic_that_is_not_there(backend: KafkaBackend) -> None:
     missing = backend.topics.unique("missing")
-    log = KafkaTransport(backend.settings(), lambda _: missing).state_log(Partition("input", 0))
+    log = KafkaTransport(backend.settings(), "stream", lambda _: missing).state_log(
+        Partition("input", 0)
+    )
     with pytest.raises(RetriableError, match=rf"{missing}/0.*stream-fs topics create"):
         log.end()
     log.close()

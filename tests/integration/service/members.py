@@ -19,7 +19,7 @@ from tests.integration.service.stream import Changes, Stream
 from tests.integration.topics import PATIENCE_SECONDS
 
 Told = TypeVar("Told")
-MakeTransport = Callable[[ClientSettings, Callable[[str], str]], Transport]
+MakeTransport = Callable[[ClientSettings, str, Callable[[str], str]], Transport]
 
 
 class Member:
@@ -42,7 +42,11 @@ class Member:
         self.worker = Worker(
             configuration.stream.topics,
             configuration.stream_settings(),
-            transport(configuration.kafka_settings(), configuration.state_topics().__getitem__),
+            transport(
+                configuration.kafka_settings(),
+                configuration.stream.name,
+                configuration.state_topics().__getitem__,
+            ),
             Surroundings(time.monotonic, self._observe, self._step),
             jitter=lambda: 0.01,
             grace=configuration.service.grace_seconds,

@@ -10,11 +10,9 @@ from confluent_kafka import KafkaError, Message, Producer
 from stream_fs.checkpoint import (
     Progress,
     SnapshotPlace,
+    StateKeys,
     decode_progress,
     encode_progress,
-    manifest_key,
-    part_key,
-    progress_key,
     read_manifest,
 )
 from tests.integration.service.stream import Stream
@@ -33,9 +31,14 @@ class State:
     """Manifest first, then the parts."""
 
 
+def state_keys(stream: Stream) -> StateKeys:
+    """The keys of the only partition's state."""
+    return stream.configuration().stream_settings().keys(stream.only)
+
+
 def read_state(stream: Stream) -> State:
     records = stream.state()
-    wanted = progress_key(*stream.only)
+    wanted = state_keys(stream).progress
     last = [record.value for record in records.values() if record.key == wanted][-1]
     progress = decode_progress(last or b"")
     return State(progress, tuple(tuple(_snapshot(stream, at)) for at in progress.snapshots))
@@ -44,11 +47,12 @@ def read_state(stream: Stream) -> State:
 def _snapshot(stream: Stream, at: SnapshotPlace) -> Iterator[Record]:
     records = stream.state()
     manifest = records[at.offset]
-    assert manifest.key == manifest_key(*stream.only, at.slot)
+    keys = state_keys(stream)
+    assert manifest.key == keys.manifest(at.slot)
     yield manifest.key, manifest.value
     for part in range(read_manifest(manifest.value or b"").parts):
         record = records[at.offset + 1 + part]
-        assert record.key == part_key(*stream.only, at.slot, part)
+        assert record.key == keys.part(at.slot, part)
         yield record.key, record.value
 
 
@@ -59,7 +63,7 @@ def replace_snapshots(stream: Stream, state: State, *snapshots: Sequence[Record]
         first, *_ = _append(stream, records)
         places[index] = replace(places[index], offset=first)
     progress = replace(state.progress, snapshots=tuple(places))
-    _append(stream, [(progress_key(*stream.only), encode_progress(progress))])
+    _append(stream, [(state_keys(stream).progress, encode_progress(progress))])
 
 
 def _append(stream: Stream, records: Iterable[Record]) -> list[int]:

@@ -129,7 +129,7 @@ def test_what_would_falsify_the_model_is_refused(
         stream,
         service(stream, {"dead_letters.policy": "fail"}),
         f"{stream.only} at offset {FIRST + 4 * CHUNK} is bad (malformed: ",
-        f"`stream-fs checkpoint reset --keep-model --to-offset {FIRST + 4 * CHUNK + 1}`",
+        f"--keep-model --to-offset {FIRST + 4 * CHUNK + 1}`",
     )
 
     KafkaBackend(stream.topics).delete_below(stream.only, FIRST + 4 * CHUNK + 1)
@@ -137,7 +137,7 @@ def test_what_would_falsify_the_model_is_refused(
         stream,
         service(stream),
         f"{stream.only} continues at offset {FIRST + 4 * CHUNK}, ",
-        f"`stream-fs checkpoint reset --keep-model --to-offset {FIRST + 4 * CHUNK + 1}`",
+        f"--keep-model --to-offset {FIRST + 4 * CHUNK + 1}`",
     )
 
 

@@ -54,8 +54,10 @@ def test_a_zombie_publishes_nothing(make_stream: MakeStream, member: MakeMember)
 class Twin(KafkaTransport):
     """Publishes with the ids of a group, and reads as a member of another one."""
 
-    def __init__(self, settings: ClientSettings, state_topic_of: Callable[[str], str]) -> None:
-        super().__init__(settings, state_topic_of)
+    def __init__(
+        self, settings: ClientSettings, stream: str, state_topic_of: Callable[[str], str]
+    ) -> None:
+        super().__init__(settings, stream, state_topic_of)
         self._reading = replace(settings, group=f"{settings.group}-twin")
 
     def input(self, topics: Sequence[str], assignment: Assignment) -> KafkaInput:

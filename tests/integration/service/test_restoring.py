@@ -57,8 +57,10 @@ def test_a_commit_behind_a_foreign_open_transaction_is_not_overlooked(
 class SlowToAnswer(KafkaTransport):
     """The first questions after the state are not answered."""
 
-    def __init__(self, settings: ClientSettings, state_topic_of: Callable[[str], str]) -> None:
-        super().__init__(settings, state_topic_of)
+    def __init__(
+        self, settings: ClientSettings, stream: str, state_topic_of: Callable[[str], str]
+    ) -> None:
+        super().__init__(settings, stream, state_topic_of)
         self._unanswered = 2
 
     def state_log(self, partition: Partition) -> KafkaStateLog:

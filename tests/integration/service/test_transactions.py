@@ -28,8 +28,8 @@ class Refused(KafkaOutbox):
 
 
 class RefusingTransport(KafkaTransport):
-    def outbox(self, partition: Partition) -> KafkaOutbox:
-        return Refused(self._settings, f"{self._settings.group}/{partition}")
+    def outbox(self, partition: Partition, *, legacy: bool = False) -> KafkaOutbox:
+        return Refused(self._settings, self._id(str(partition), legacy=legacy))
 
 
 def test_an_aborted_chunk_is_sent_again(make_stream: MakeStream, member: MakeMember) -> None:

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stream_fs.checkpoint.files import MAGIC, Export, read_export, write_export
+from stream_fs.checkpoint.keys import Owner
 from stream_fs.checkpoint.progress import Progress, SnapshotPlace
 from stream_fs.checkpoint.snapshot import Snapshot, decode, encode
 from stream_fs.errors import CannotWrite, CheckpointError, CorruptSnapshot
@@ -25,6 +26,7 @@ PROGRESS = Progress(
     snapshots=(SnapshotPlace(3, 4, 99),),
     digest="0" * 64,
     fingerprint="00ff",
+    owner=Owner("digits", "digits"),
 )
 EXPORT = Export(SNAPSHOT, PROGRESS)
 OLD = Export(Snapshot(b"old manifest", (b"old", b"parts")), PROGRESS)

@@ -1,15 +1,16 @@
-"""The bytes of format version 1, by hand: whoever changes them has to change the version."""
+"""The bytes of every format, written by hand: a change of them is a change of the version."""
 
 from __future__ import annotations
 
 import hashlib
 
 import msgpack
+import pytest
 
 from stream_fs.checkpoint import (
-    MERGE_KEY,
     MergedPart,
     MergeProgress,
+    Owner,
     decode_merge_progress,
     encode_merge_progress,
 )
@@ -62,7 +63,14 @@ def test_parts() -> None:
     assert part == raw + msgpack.packb({"a": 1})
 
 
-def test_progress() -> None:
+@pytest.mark.parametrize(
+    ("owner", "first"),
+    [
+        (None, {"v": 1}),
+        (Owner("digits", "g/1"), {"v": 2, "stream": "digits", "group": "g/1"}),
+    ],
+)
+def test_progress(owner: Owner | None, first: dict[str, object]) -> None:
     progress = Progress(
         chunk=4,
         from_offset=10,
@@ -70,10 +78,11 @@ def test_progress() -> None:
         snapshots=(SnapshotPlace(3, 4, 99),),
         digest="0" * 64,
         fingerprint="00ff",
+        owner=owner,
     )
     data = msgpack.packb(
         {
-            "v": 1,
+            **first,
             "chunk": 4,
             "from": 10,
             "next": 20,
@@ -86,17 +95,24 @@ def test_progress() -> None:
     assert decode_progress(data) == progress
 
 
-def test_progress_of_the_merge() -> None:
-    assert MERGE_KEY == b"merge/progress"
+@pytest.mark.parametrize(
+    ("owner", "first"),
+    [
+        (None, {"v": 1}),
+        (Owner("digits", "g/1"), {"v": 2, "stream": "digits", "group": "g/1"}),
+    ],
+)
+def test_progress_of_the_merge(owner: Owner | None, first: dict[str, object]) -> None:
     progress = MergeProgress(
         sequence=9,
         parts=(MergedPart("in", 0, 5), MergedPart("in", 3, 2)),
         chosen={"a": (0, 3, 8), "b": ()},
         fingerprint="00ff",
+        owner=owner,
     )
     expected = msgpack.packb(
         {
-            "v": 1,
+            **first,
             "sequence": 9,
             "parts": [["in", 0, 5], ["in", 3, 2]],
             "chosen": {"a": bytes([0b10010000, 0b10000000]), "b": b""},

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stream_fs.checkpoint.keys import Owner
 from stream_fs.checkpoint.progress import (
     Progress,
     SnapshotPlace,
@@ -43,6 +44,7 @@ PROGRESS = encode_progress(
         snapshots=(SnapshotPlace(3, 4, 99),),
         digest=digest(b"ranking"),
         fingerprint=STATE.params.fingerprint,
+        owner=Owner("s", "g"),
     )
 )
 

@@ -4,39 +4,60 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stream_fs.checkpoint.keys import (
-    MERGE_KEY,
-    Key,
-    manifest_key,
-    parse_key,
-    part_key,
-    progress_key,
-)
+from stream_fs.checkpoint.keys import LEGACY_MERGE_KEY, Key, Owner, StateKeys, parse_key
 
-topics = st.from_regex(r"[A-Za-z0-9._-]{1,249}", fullmatch=True)
+names = st.from_regex(r"[A-Za-z0-9._-]{1,249}", fullmatch=True)
 numbers = st.integers(0, 2**31 - 1)
+groups = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=200)
+owners = st.none() | st.builds(Owner, names, groups)
+OWNER = Owner("digits", "g/1")
 
 
-@given(topics, numbers, st.integers(0, 1), numbers)
-def test_a_key_tells_what_it_was_made_of(topic: str, partition: int, slot: int, part: int) -> None:
+@given(owners, names, numbers, st.integers(0, 1), numbers)
+def test_a_key_is_parsed_into_what_it_was_made_of(
+    owner: Owner | None, topic: str, partition: int, slot: int, part: int
+) -> None:
+    keys = StateKeys(owner, topic, partition)
     for made, key in (
-        (progress_key(topic, partition), Key(topic, partition)),
-        (manifest_key(topic, partition, slot), Key(topic, partition, slot)),
-        (part_key(topic, partition, slot, part), Key(topic, partition, slot, part)),
+        (keys.progress, Key(keys)),
+        (keys.manifest(slot), Key(keys, slot)),
+        (keys.part(slot, part), Key(keys, slot, part)),
     ):
         assert parse_key(made) == key
 
 
+@given(owners, owners, names, names, numbers, numbers)
+def test_different_partitions_and_owners_have_different_keys(
+    one: Owner | None, other: Owner | None, topic: str, second: str, here: int, there: int
+) -> None:
+    first, last = StateKeys(one, topic, here), StateKeys(other, second, there)
+    made = {first.progress, first.manifest(0), first.part(0, 0)}
+    if one is not None:
+        made.add(one.merge_key)
+    again = {last.progress, last.manifest(0), last.part(0, 0), LEGACY_MERGE_KEY}
+    assert first == last or made.isdisjoint(again)
+
+
 def test_how_keys_look() -> None:
-    assert progress_key("in", 3) == b"in/3/progress"
-    assert manifest_key("in", 3, 1) == b"in/3/1/manifest"
-    assert part_key("in", 3, 1, 12) == b"in/3/1/12"
+    keys = StateKeys(OWNER, "in", 3)
+    assert keys.progress == b"digits/g%2F1/in/3/progress"
+    assert keys.manifest(1) == b"digits/g%2F1/in/3/1/manifest"
+    assert keys.part(1, 12) == b"digits/g%2F1/in/3/1/12"
+    assert OWNER.merge_key == b"digits/g%2F1/merge/progress"
+
+
+def test_how_legacy_keys_look() -> None:
+    keys = StateKeys(None, "in", 3)
+    assert keys.progress == b"in/3/progress"
+    assert keys.manifest(1) == b"in/3/1/manifest"
+    assert keys.part(1, 12) == b"in/3/1/12"
 
 
 def test_what_they_hold() -> None:
-    assert Key("in", 0).holds == "progress"
-    assert Key("in", 0, 1).holds == "manifest"
-    assert Key("in", 0, 1, 0).holds == "part"
+    keys = StateKeys(OWNER, "in", 0)
+    assert Key(keys).holds == "progress"
+    assert Key(keys, 1).holds == "manifest"
+    assert Key(keys, 1, 0).holds == "part"
 
 
 @pytest.mark.parametrize(
@@ -57,9 +78,14 @@ def test_what_they_hold() -> None:
         b"in/3/1/1/1",
         b"/3/progress",
         b"a/b/3/progress",
+        b"a/b/c/d/3/progress",
+        b"a/%41/in/3/progress",  # not as it would have been written
+        b"a/%ff/in/3/progress",
+        b"a/%/in/3/progress",
         b"\xff/3/progress",
         "in/³/progress".encode(),
-        MERGE_KEY,
+        LEGACY_MERGE_KEY,
+        OWNER.merge_key,
     ],
 )
 def test_any_other_key_is_none_of_ours(key: bytes) -> None:
@@ -67,5 +93,5 @@ def test_any_other_key_is_none_of_ours(key: bytes) -> None:
 
 
 @given(st.binary(max_size=40))
-def test_any_bytes_can_be_asked_about(key: bytes) -> None:
+def test_any_bytes_can_be_parsed(key: bytes) -> None:
     parse_key(key)

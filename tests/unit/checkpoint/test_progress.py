@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stream_fs.checkpoint.keys import Owner
 from stream_fs.checkpoint.progress import (
     Progress,
     SnapshotPlace,
@@ -31,6 +32,7 @@ def records(draw: st.DrawFn) -> Progress:
         ),
         digest=draw(st.none() | st.binary().map(digest)),
         fingerprint=draw(st.text(max_size=20)),
+        owner=draw(st.none() | st.builds(Owner, st.text(max_size=20), st.text(max_size=20))),
     )
 
 
@@ -41,6 +43,7 @@ EXAMPLE = Progress(
     snapshots=(SnapshotPlace(3, 4, 99), SnapshotPlace(2, 3, 66)),
     digest=digest(b"ranking"),
     fingerprint="0123456789abcdef",
+    owner=Owner("digits", "digits"),
 )
 
 
@@ -52,7 +55,7 @@ def test_what_comes_back_is_what_went_in(progress: Progress) -> None:
 
 
 def test_a_record_is_small() -> None:
-    assert len(encode_progress(EXAMPLE)) < 200
+    assert len(encode_progress(EXAMPLE)) < 240
 
 
 def test_snapshots_take_the_slots_in_turn() -> None:
@@ -60,8 +63,8 @@ def test_snapshots_take_the_slots_in_turn() -> None:
 
 
 def test_another_version_is_named() -> None:
-    with pytest.raises(UnknownProgressVersion, match="version 2"):
-        decode_progress(msgpack.packb({"v": 2}))
+    with pytest.raises(UnknownProgressVersion, match="version 3"):
+        decode_progress(msgpack.packb({"v": 3}))
 
 
 @pytest.mark.parametrize(
@@ -75,6 +78,8 @@ def test_another_version_is_named() -> None:
         {"digest": "abc"},
         {"digest": digest(b"").upper()},
         {"fingerprint": b""},
+        {"stream": None},
+        {"group": 3},
         {"snapshots": [{"offset": 1}]},
         {"snapshots": [{"number": -1, "chunk": 1, "offset": 1}]},
         {"snapshots": []},

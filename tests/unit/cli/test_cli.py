@@ -15,8 +15,10 @@ from typing import BinaryIO
 import pytest
 
 from stream_fs import errors
+from stream_fs.checkpoint import Owner, Progress, SnapshotPlace, StateKeys, encode_progress
 from stream_fs.cli import topics
 from stream_fs.cli.main import main, parser
+from stream_fs.pipeline.memory import MemoryBroker
 from stream_fs.selector import library
 from stream_fs.service.configuration import Configuration
 from stream_fs.service.exit_codes import ExitCode
@@ -24,6 +26,7 @@ from stream_fs.service.logging import set_up
 from tests.unit.service.configuring import LEAST
 from tests.unit.service.existing import Existing
 
+STATES = {"digits": "digits.state"}
 Capture = pytest.CaptureFixture[str]
 
 
@@ -364,11 +367,20 @@ def test_an_interrupted_command_ends_as_shells_expect(service: Put, config: str)
 
 
 @pytest.fixture
-def broker(monkeypatch: pytest.MonkeyPatch) -> Existing:
+def broker(monkeypatch: pytest.MonkeyPatch, states: MemoryBroker) -> Existing:
     """The topics on the broker."""
     existing = Existing()
     monkeypatch.setattr(topics, "Topics", lambda _: existing)
+    monkeypatch.setattr(topics, "kafka_transport", lambda _: states.transport("digits", STATES))
     return existing
+
+
+@pytest.fixture
+def states() -> MemoryBroker:
+    """What is in the state topic."""
+    made = MemoryBroker()
+    made.create("digits.state", 9)
+    return made
 
 
 def test_topics_are_made_and_then_as_they_should_be(
@@ -403,6 +415,29 @@ def test_the_state_gets_the_partitions_that_the_input_has_got(
         "digits.dead-letters: exists",
     ]
     assert main(["topics", "check", "--config", config]) == ExitCode.OK
+
+
+@pytest.mark.usefixtures("broker")
+def test_the_state_of_another_stream_in_the_same_group_is_named(
+    states: MemoryBroker, config: str, capsys: Capture
+) -> None:
+    assert main(["topics", "create", "--config", config, "--partitions", "2"]) == ExitCode.OK
+    blue = Owner("blue", "digits")
+    progress = Progress(
+        chunk=1,
+        from_offset=0,
+        next_offset=20,
+        snapshots=(SnapshotPlace(0, 1, 0),),
+        digest=None,
+        fingerprint="",
+        owner=blue,
+    )
+    key = StateKeys(blue, "digits", 1).progress
+    states.produce("digits.state", encode_progress(progress), key=key, partition=1)
+    capsys.readouterr()
+    assert main(["topics", "check", "--config", config]) == ExitCode.PROBLEM
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.startswith("digits/1 has no state of stream 'digits' in group 'digits', but one of")
 
 
 def test_an_input_topic_that_does_not_exist_is_made_as_told(broker: Existing, config: str) -> None:

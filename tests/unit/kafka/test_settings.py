@@ -145,7 +145,7 @@ def test_an_unknown_property_is_named() -> None:
     with pytest.raises(InvalidParameter, match=r"fetch\.min\.byts"):
         state_consumer(settings(properties={"fetch.min.byts": 1}), Trouble())
     with pytest.raises(InvalidParameter, match=r"no\.such\.property"):
-        KafkaTransport(settings(properties={"no.such.property": 1}), str)
+        KafkaTransport(settings(properties={"no.such.property": 1}), "stream", str)
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,7 @@ def settings(**changes: Any) -> StreamSettings:
     )
     values: dict[str, Any] = {
         "stream": "s",
+        "group": "g",
         "params": selector,
         "views": tuple(DeclaredView(name, dim) for name, dim in DIMENSIONS.items()),
         "rankings_topic": RANKINGS,
@@ -91,7 +92,6 @@ class Life:
     broker: MemoryBroker
     settings: StreamSettings
     crash: tuple[str, int] | None = None
-    group: str = "g"
     aside: Aside = at_once
     events: list[Event] = field(default_factory=list)
     now: float = 0.0
@@ -101,7 +101,8 @@ class Life:
     def __post_init__(self) -> None:
         self._survived = 0
         around = Surroundings(self._clock, self.events.append, self._step, self.aside, self._sleep)
-        transport = self.transport(self.broker.transport(self.group, self.settings.state_topics))
+        owner, states = self.settings.owner, self.settings.state_topics
+        transport = self.transport(self.broker.transport(owner.group, states, owner.stream))
         self.worker = Worker(
             [TOPIC], self.settings, transport, around, jitter=lambda: 0.1, grace=self.grace
         )

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from stream_fs.checkpoint import read_manifest
+from stream_fs.checkpoint import decode_progress, read_manifest
 from stream_fs.errors import ConfigurationChanged, InvalidParameter
 from stream_fs.pipeline import events
 from stream_fs.pipeline.administration import begin_at, exported, forget, standing, take_in
-from stream_fs.pipeline.memory import MemoryBroker, MemoryTransport
+from stream_fs.pipeline.memory import MemoryBroker, MemoryOutbox, MemoryStateLog, MemoryTransport
 from stream_fs.pipeline.ports import Partition
 from tests.unit.pipeline.lives import (
     STATE,
@@ -43,7 +43,7 @@ def sequences(life: Life) -> list[int]:
 
 def test_standing_tells_how_far_it_is() -> None:
     life = begun()
-    found = standing(life.broker.transport("g", {TOPIC: STATE}), PLACE)
+    found = standing(transport(life.broker), settings(), PLACE)
     assert found.progress is not None
     assert (found.first, found.end) == (0, 120)
     assert found.next_offset == found.progress.next_offset == 20 + 6 * 15
@@ -54,7 +54,7 @@ def test_before_the_first_chunk_it_stands_at_the_beginning() -> None:
     made = broker()
     fill(made, VALUES[:5])
     made.delete_below(TOPIC, 0, 2)
-    found = standing(made.transport("g", {TOPIC: STATE}), PLACE)
+    found = standing(transport(made), settings(), PLACE)
     assert (found.progress, found.next_offset) == (None, 2)
 
 
@@ -102,6 +102,79 @@ def test_no_model_can_be_kept_where_there_is_none() -> None:
     fill(made, VALUES)
     with pytest.raises(InvalidParameter, match="no model"):
         begin_at(made.transport("g", {TOPIC: STATE}), settings(), PLACE, 5, keep_model=True)
+
+
+# --- a service that is at work meanwhile ----------------------------------------------------------
+
+
+class Raced(MemoryTransport):
+    """Three chunks are committed by the running service before each command owns the partition."""
+
+    life: Life
+
+    def outbox(self, partition: Partition, *, legacy: bool = False) -> MemoryOutbox:
+        made = super().outbox(partition, legacy=legacy)
+        acquire = made.take_over
+
+        def late() -> bool:
+            fill(self.broker, list(records(45, seed=3)))
+            assert self.life.run()
+            return acquire()
+
+        object.__setattr__(made, "take_over", late)
+        return made
+
+
+def raced(life: Life) -> Raced:
+    made = Raced(life.broker, "g", {TOPIC: STATE})
+    object.__setattr__(made, "life", life)
+    return made
+
+
+def test_chunks_committed_before_a_reset_owns_the_partition_are_kept() -> None:
+    """Or their numbers would be published again: 1 … 10, 8, 9."""
+    life = begun()
+    begin_at(raced(life), settings(), PLACE, 100, keep_model=True)
+    assert sequences(life) == list(range(1, 11))
+    fill(life.broker, list(records(15, seed=1)))
+    assert life.run()
+    assert sequences(life) == list(range(1, len(sequences(life)) + 1))
+
+
+def test_chunks_committed_before_an_import_owns_the_partition_leave_its_snapshot_whole() -> None:
+    """Snapshots use two slots in turn: a number read too early would take the wrong one."""
+    export = exported(transport(begun().broker), settings(), PLACE)
+    life = begun()
+    take_in(raced(life), settings(), PLACE, export, 0)
+    found = standing(transport(life.broker), settings(), PLACE).progress
+    assert found is not None
+    numbers = [
+        decode_progress(m.value or b"").snapshots[0].number
+        for m in life.broker.committed(STATE)
+        if m.key == settings().keys(PLACE).progress
+    ]
+    assert numbers[-1] == numbers[-2] + 1
+
+
+def test_an_export_that_compaction_overtakes_reads_a_newer_snapshot() -> None:
+    life = begun()
+    made = life.broker
+
+    class Compacted(MemoryTransport):
+        """The service commits, and compaction removes the snapshots found, once."""
+
+        def input_log(self, partition: Partition) -> MemoryStateLog:
+            if life.worker.tasks and not overtaken:
+                overtaken.append(made.log(STATE, 0).end)
+                fill(made, list(records(150, seed=3)))
+                assert life.run()
+                made.delete_below(STATE, 0, overtaken[0])
+            return super().input_log(partition)
+
+    overtaken: list[int] = []
+    export = exported(Compacted(made, "g", {TOPIC: STATE}), settings(), PLACE)
+    assert overtaken
+    assert export.progress.chunk == 17
 
 
 # --- moving a model -------------------------------------------------------------------------------
@@ -178,7 +251,7 @@ def test_an_offset_that_the_new_input_does_not_have_is_refused() -> None:
     for offset in (None, 51):
         with pytest.raises(InvalidParameter, match=r"holds \[0, 50\); name one .* --to-offset"):
             take_in(transport(there), settings(), PLACE, export, offset)
-    assert standing(transport(there), PLACE).progress is None
+    assert standing(transport(there), settings(), PLACE).progress is None
 
 
 def test_a_model_of_another_configuration_is_refused() -> None:
@@ -187,7 +260,7 @@ def test_a_model_of_another_configuration_is_refused() -> None:
     there = elsewhere(VALUES)
     with pytest.raises(ConfigurationChanged, match="clusters: 2 → 3"):
         take_in(transport(there), other, PLACE, export, 0)
-    assert standing(transport(there), PLACE).progress is None
+    assert standing(transport(there), settings(), PLACE).progress is None
 
 
 def test_nothing_can_be_exported_before_the_first_chunk() -> None:

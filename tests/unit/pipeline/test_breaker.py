@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from stream_fs.errors import BadRecordRefused, PoisonFlood, Refusal
+from stream_fs.pipeline.administration import begin_at
 from stream_fs.pipeline.chunker import Chunker
+from stream_fs.pipeline.ports import Partition
 from stream_fs.pipeline.settings import Cut, DeadLetterSettings
 from stream_fs.records import Message
 from stream_fs.wire.decoder import RecordDecoder
-from tests.unit.pipeline.lives import TOPIC, Life, broker, fill, published, records, settings
+from tests.unit.pipeline.lives import STATE, TOPIC, Life, broker, fill, published, records, settings
 from tests.unit.pipeline.test_ahead import slow
 
+RESET = "stream-fs checkpoint reset --topic in --partition 0"
 GOOD = list(records(200))
 BAD = b"not a record"
 FAIL = DeadLetterSettings("fail")
@@ -37,20 +41,20 @@ def test_full_chunks_before_a_bad_record_are_published(changes: dict[str, Any]) 
     text, rankings = refused([*GOOD[:70], BAD, *GOOD[70:]], FAIL, **changes)
     assert rankings == 4
     assert "offset 70 is bad (malformed" in text
-    assert "`stream-fs checkpoint reset --keep-model --to-offset 71`" in text
+    assert f"`{RESET} --keep-model --to-offset 71`" in text
     assert "passes over 5 good records as well: those from offset 65 on" in text
 
 
 def test_what_is_published_is_not_said_to_be_passed_over() -> None:
     text, rankings = refused([*GOOD[: FIRST + CHUNK], BAD], FAIL)
     assert rankings == 2
-    assert text.endswith("`stream-fs checkpoint reset --keep-model --to-offset 36`")
+    assert text.endswith(f"`{RESET} --keep-model --to-offset 36`")
 
 
 def test_before_the_first_chunk_there_is_no_model_to_keep() -> None:
     text, rankings = refused([*GOOD[:3], BAD], FAIL)
     assert rankings == 0
-    assert "`stream-fs checkpoint reset --to-offset 4` (that passes over 3 good records" in text
+    assert f"`{RESET} --to-offset 4` (that passes over 3 good records" in text
 
 
 def test_full_chunks_before_a_flood_are_published() -> None:
@@ -58,6 +62,29 @@ def test_full_chunks_before_a_flood_are_published() -> None:
     assert rankings == 4
     assert "10 of the 15 records since offset 65 of in/0 are bad" in text
     assert "passes over 5 good records" in text
+    assert f"`{RESET} --keep-model --to-offset N`, where N is the offset of the first good" in text
+
+
+def test_a_flood_before_the_first_chunk_leaves_no_model_to_keep() -> None:
+    text, _ = refused([*GOOD[:3], *[BAD] * 50], FLOOD)
+    assert f"`{RESET} --to-offset N`, where N is the offset of the first good record" in text
+
+
+def test_the_advice_after_a_flood_keeps_the_model_and_the_sequence() -> None:
+    """As an operator who follows it finds: what was learnt is not thrown away."""
+    made = broker()
+    fill(made, [*GOOD[:65], *[BAD] * 50, *GOOD[65:]])
+    of = settings(dead_letters=FLOOD)
+    life = Life(made, of)
+    with pytest.raises(PoisonFlood):
+        life.run()
+    life.die()
+    transport = made.transport("g", {TOPIC: STATE})
+    begin_at(transport, of, Partition(TOPIC, 0), 115, keep_model=True)
+    assert Life(made, of).run()
+    sequences = [json.loads(value)["sequence"] for _, value, _ in published(made)]
+    assert sequences == list(range(1, len(sequences) + 1))
+    assert len(sequences) > 4
 
 
 def outcome(values: Sequence[bytes], policy: DeadLetterSettings, cut: Cut, size: int) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from stream_fs.checkpoint import MERGE_KEY
 from stream_fs.errors import AbortableError, NoOwnership, RetriableError
 from stream_fs.pipeline import events
 from stream_fs.pipeline.memory import Call, MemoryBroker
@@ -165,10 +164,10 @@ def test_a_task_finds_its_progress_behind_many_merged_rankings() -> None:
     first.die()
     outbox = outsider(made).merge_outbox()
     outbox.take_over()
-    (last,) = [m.value for m in made.committed(STATE) if m.key == MERGE_KEY][-1:]
+    (last,) = [m.value for m in made.committed(STATE) if m.key == merging().owner.merge_key][-1:]
     for _ in range(1000):
         outbox.begin()
-        outbox.send([Outgoing(STATE, MERGE_KEY, last, partition=0)])
+        outbox.send([Outgoing(STATE, merging().owner.merge_key, last, partition=0)])
         outbox.commit()
     second = Life(made, merging())
     settle(second)

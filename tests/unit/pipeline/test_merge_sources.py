@@ -51,7 +51,7 @@ def test_partitions_that_are_added_join() -> None:
 def test_a_snapshot_of_another_configuration_is_left_out() -> None:
     made = stream()
     other = params([View(name, size) for name, size in DIMENSIONS.items()], 3, first_rows=10)
-    foreign = Life(made, merging(params=other, merge_every=None), group="foreign")
+    foreign = Life(made, merging(params=other, merge_every=None))
     foreign.until(lambda: made.log(STATE, 2).end > 3)
     foreign.die()
     for number in (0, 1):  # these begin anew

@@ -74,10 +74,10 @@ class SlowTransport(MemoryTransport):
 
     gate: Gate
 
-    def outbox(self, partition: Partition) -> MemoryOutbox:
-        if partition != SLOW:
-            return super().outbox(partition)
-        made = SlowOutbox(self.broker, f"{self.group}/{partition}")
+    def outbox(self, partition: Partition, *, legacy: bool = False) -> MemoryOutbox:
+        if partition != SLOW or legacy:
+            return super().outbox(partition, legacy=legacy)
+        made = SlowOutbox(self.broker, self._identity(str(partition), legacy=legacy))
         made.gate, made.failing = self.gate, ["once"]
         return made
 

@@ -57,7 +57,7 @@ def test_it_is_kept_where_the_first_attempt_to_commit_it_fails() -> None:
 def test_it_can_be_looked_at_and_moved() -> None:
     made = begun()
     transport = made.transport("g", {TOPIC: STATE})
-    found = standing(transport, PLACE)
+    found = standing(transport, LATEST, PLACE)
     assert found.progress is not None
     assert (found.progress.chunk, found.next_offset) == (0, 10)
     assert exported(transport, LATEST, PLACE).progress == found.progress

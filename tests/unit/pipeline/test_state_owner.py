@@ -1,0 +1,293 @@
+"""A state belongs to a stream and its group: streams side by side, renamed ones, legacy states."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from stream_fs.checkpoint import (
+    LEGACY_MERGE_KEY,
+    StateKeys,
+    decode_merge_progress,
+    decode_progress,
+    parse_key,
+)
+from stream_fs.errors import AbortableError, FencedError, ForeignState, InvalidParameter
+from stream_fs.pipeline import events
+from stream_fs.pipeline.administration import (
+    begin_at,
+    exported,
+    foreign_states,
+    forget,
+    standing,
+    take_in,
+)
+from stream_fs.pipeline.memory import MemoryBroker, MemoryTransport
+from stream_fs.pipeline.ports import Partition
+from stream_fs.pipeline.settings import StreamSettings
+from tests.unit.pipeline.legacy import write_merge, write_state
+from tests.unit.pipeline.lives import (
+    STATE,
+    TOPIC,
+    Life,
+    broker,
+    fill,
+    published,
+    records,
+    settings,
+    undisturbed,
+)
+from tests.unit.pipeline.merges import merged_rankings, merging, more, sequences, settle, stream
+
+PLACE = Partition(TOPIC, 0)
+VALUES = list(records(120))
+BLUE = settings(stream="blue", group="blue", rankings_topic="out")
+TEAL = settings(stream="teal", group="teal", rankings_topic="out")
+
+
+def transport(made: MemoryBroker, of: StreamSettings) -> MemoryTransport:
+    return made.transport(of.group, of.state_topics, of.stream)
+
+
+def rankings(made: MemoryBroker, of: StreamSettings) -> list[dict[str, Any]]:
+    found = [json.loads(value) for _, value, _ in published(made)]
+    return [ranking for ranking in found if ranking["stream"] == of.stream]
+
+
+def begun(of: StreamSettings, count: int = 60) -> MemoryBroker:
+    """A stream has folded some records, and its process is gone."""
+    made = broker()
+    fill(made, VALUES[:count])
+    life = Life(made, of)
+    assert life.run()
+    life.die()
+    return made
+
+
+# --- side by side ---------------------------------------------------------------------------------
+
+
+def test_two_streams_on_one_topic_do_not_touch_each_other() -> None:
+    made = begun(BLUE)
+    teal = Life(made, TEAL)
+    for number, value in enumerate(VALUES[60:], 60):
+        made.produce(TOPIC, value, timestamp=1000 + number)
+    assert teal.run()
+    teal.worker.stop()
+    assert Life(made, BLUE).run()
+    for of in (BLUE, TEAL):
+        with undisturbed(VALUES, stream=of.stream, group=of.group) as alone:
+            assert rankings(made, of) == rankings(alone, of)
+            assert len(rankings(made, of)) == 7
+
+
+def test_they_do_not_fence_each_other() -> None:
+    made = broker()
+    lives = [Life(made, of) for of in (BLUE, TEAL)]
+    for first in range(0, 120, 20):
+        fill(made, VALUES[first : first + 20])
+        assert all(life.run(30) for life in lives)
+    assert [life.of(events.Fenced) for life in lives] == [[], []]
+    assert [len(rankings(made, of)) for of in (BLUE, TEAL)] == [7, 7]
+
+
+def test_a_reset_concerns_one_of_them() -> None:
+    made = begun(BLUE)
+    assert Life(made, TEAL).run()
+    forget(transport(made, TEAL), TEAL, PLACE)
+    fill(made, VALUES[60:])
+    assert Life(made, BLUE).run()
+    assert [ranking["sequence"] for ranking in rankings(made, BLUE)] == list(range(1, 8))
+
+
+def test_commands_with_another_configuration_name_the_owner_and_change_nothing() -> None:
+    made = begun(BLUE)
+    before = made.log(STATE, 0).end
+    whose = "stream 'blue' in group 'blue'.* use the configuration"
+    with pytest.raises(InvalidParameter, match=whose):
+        forget(transport(made, TEAL), TEAL, PLACE)
+    with pytest.raises(InvalidParameter, match=whose):
+        exported(transport(made, TEAL), TEAL, PLACE)
+    with pytest.raises(InvalidParameter, match=whose):
+        begin_at(transport(made, TEAL), TEAL, PLACE, 30, keep_model=True)
+    assert standing(transport(made, TEAL), TEAL, PLACE).others == (BLUE.owner,)
+    assert foreign_states(transport(made, TEAL), TEAL, [PLACE]) == []
+    assert made.log(STATE, 0).end == before
+
+
+@pytest.mark.parametrize(
+    ("other", "shared"),
+    [
+        (settings(stream="teal", group="blue"), "group"),
+        (settings(stream="blue", group="teal"), "name"),
+    ],
+    ids=["the same group", "the same name"],
+)
+def test_a_stream_with_the_name_or_the_group_of_another_is_refused(
+    other: StreamSettings, shared: str
+) -> None:
+    made = begun(BLUE)
+    before = made.log(STATE, 0).end
+    export = exported(transport(made, BLUE), BLUE, PLACE)
+    refusal = f"one of stream 'blue' in group 'blue', which has the same {shared}.*checkpoint"
+    with pytest.raises(ForeignState, match=refusal):
+        Life(made, other).run()
+    with pytest.raises(ForeignState, match=refusal):
+        forget(transport(made, other), other, PLACE)
+    with pytest.raises(ForeignState, match=refusal):
+        begin_at(transport(made, other), other, PLACE, 30, keep_model=False)
+    with pytest.raises(ForeignState, match=refusal):
+        take_in(transport(made, other), other, PLACE, export, None)
+    assert len(foreign_states(transport(made, other), other, [PLACE])) == 1
+    assert made.log(STATE, 0).end == before
+
+
+def test_a_renamed_stream_takes_its_model_along_as_the_refusal_says() -> None:
+    made = begun(BLUE)
+    renamed = settings(stream="azure", group="blue")
+    export = exported(transport(made, BLUE), BLUE, PLACE)
+    forget(transport(made, BLUE), BLUE, PLACE)
+    assert take_in(transport(made, renamed), renamed, PLACE, export, None).chunk == 3
+    fill(made, VALUES[60:])
+    assert Life(made, renamed).run()
+    assert [ranking["sequence"] for ranking in rankings(made, renamed)] == [4, 5, 6, 7]
+
+
+# --- legacy states --------------------------------------------------------------------------------
+
+
+def legacy(of: StreamSettings, count: int = 60, partitions: int = 1) -> MemoryBroker:
+    """All records, and the legacy state of a stream that has published some chunks of them."""
+    made = broker(partitions)
+    fill(made, VALUES)
+    write_state(made, PLACE, exported(transport(begun(of, count), of), of, PLACE))
+    return made
+
+
+def test_a_legacy_state_is_continued_by_the_stream_that_wrote_it() -> None:
+    made = legacy(BLUE)
+    life = Life(made, BLUE)
+    assert life.run()
+    (restored,) = life.of(events.Restored)
+    assert (restored.chunk + restored.behind, restored.migrated) == (3, True)
+    assert not life.of(events.ReplayDiverged)
+    with undisturbed(VALUES, stream="blue", group="blue") as alone:
+        assert rankings(made, BLUE) == rankings(alone, BLUE)[3:]
+    life.die()
+    again = Life(made, BLUE)
+    assert again.run()
+    assert [event.migrated for event in again.of(events.Restored)] == [False]
+
+
+def test_its_previous_owner_is_fenced_before_it_is_read() -> None:
+    made = legacy(BLUE)
+    old = transport(made, BLUE).outbox(PLACE, legacy=True)
+    old.take_over()
+    old.begin()
+    assert Life(made, BLUE).run()
+    with pytest.raises(FencedError):
+        old.commit()
+
+
+def test_what_is_left_of_it_refuses_releases_that_would_begin_anew() -> None:
+    made = legacy(BLUE)
+    assert Life(made, BLUE).run()
+    newest: dict[bytes, bytes | None] = {m.key: m.value for m in made.committed(STATE) if m.key}
+    left = {
+        key: value
+        for key, value in newest.items()
+        if value is not None and (parsed := parse_key(key)) and parsed.keys.owner is None
+    }
+    assert list(left) == [StateKeys(None, *PLACE).progress]
+    (record,) = left.values()
+    assert decode_progress(record).owner == BLUE.owner
+    assert b"\xa1v\x02" in record  # version 2: releases that write version 1 do not read it
+
+
+@pytest.mark.parametrize("call", ["begin", "send", "commit"])
+@pytest.mark.parametrize("after_effect", [False, True])
+def test_a_migration_that_fails_is_done_again(call: Any, after_effect: bool) -> None:
+    made = legacy(BLUE)
+    made.fail_next(call, AbortableError("no"), after_effect=after_effect and call != "begin")
+    assert Life(made, BLUE).run()
+    assert [ranking["sequence"] for ranking in rankings(made, BLUE)] == [4, 5, 6, 7]
+
+
+def test_the_legacy_state_of_another_stream_is_left_alone() -> None:
+    made = legacy(BLUE)
+    teal = Life(made, TEAL)
+    assert teal.run()
+    assert [ranking["sequence"] for ranking in rankings(made, TEAL)] == list(range(1, 8))
+    assert standing(transport(made, BLUE), BLUE, PLACE).progress is not None
+    assert Life(made, BLUE).run()
+    assert [ranking["sequence"] for ranking in rankings(made, BLUE)] == [4, 5, 6, 7]
+
+
+def test_a_stream_that_was_renamed_before_does_not_begin_anew() -> None:
+    """The offsets of its group show that it is not a new one."""
+    made = legacy(BLUE)
+    renamed = settings(stream="azure", group="g")
+    made._advised["g", PLACE] = 50
+    with pytest.raises(ForeignState, match="'blue'"):
+        Life(made, renamed).run()
+
+
+def test_a_reset_legacy_state_is_not_found_again() -> None:
+    made = legacy(BLUE)
+    forget(transport(made, BLUE), BLUE, PLACE)
+    assert Life(made, BLUE).run()
+    assert [ranking["sequence"] for ranking in rankings(made, BLUE)] == list(range(1, 8))
+
+
+def test_a_legacy_model_is_kept_at_another_offset() -> None:
+    made = legacy(BLUE)
+    begin_at(transport(made, BLUE), BLUE, PLACE, 100, keep_model=True)
+    assert Life(made, BLUE).run()
+    (ranking,) = rankings(made, BLUE)
+    assert (ranking["sequence"], ranking["offsets"]["from"]) == (4, 100)
+
+
+def test_a_legacy_merge_goes_on_without_a_gap() -> None:
+    first = stream()
+    life = Life(first, merging())
+    settle(life)
+    life.worker.stop()
+    last = sequences(first)[-1]
+    progress = [m.value for m in first.committed(STATE) if m.key == merging().owner.merge_key][-1]
+
+    made = stream()
+    for number in range(3):
+        place = Partition(TOPIC, number)
+        write_state(made, place, exported(transport(first, merging()), merging(), place))
+    write_merge(made, decode_merge_progress(progress or b""))
+    old = transport(made, merging()).merge_outbox(legacy=True)
+    old.take_over()
+    old.begin()
+    life = Life(made, merging())
+    settle(life)
+    for number in range(3):
+        more(made, number, seed=7 + number)
+    settle(life)
+    assert sequences(made)[0] == last + 1
+    with pytest.raises(FencedError):
+        old.commit()
+    left = [m.value for m in made.committed(STATE) if m.key == LEGACY_MERGE_KEY][-1]
+    assert decode_merge_progress(left or b"").owner == merging().owner
+
+
+def test_the_legacy_merge_of_another_stream_is_left_alone() -> None:
+    first = stream()
+    blue = merging(stream="blue", group="blue")
+    life = Life(first, blue)
+    settle(life)
+    life.worker.stop()
+    progress = [m.value for m in first.committed(STATE) if m.key == blue.owner.merge_key][-1]
+    made = stream()
+    write_state(made, PLACE, exported(transport(first, blue), blue, PLACE))
+    write_merge(made, decode_merge_progress(progress or b""))
+    life = Life(made, merging())
+    settle(life)
+    assert merged_rankings(made)
+    assert sequences(made)[0] == 1
