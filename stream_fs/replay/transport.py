@@ -55,7 +55,12 @@ class FileTransport:
             raise FatalError(f"there is nothing to read for {', '.join(topics)}")
         return FileInput(self.partition, self.reading, self.timestamp, assignment)
 
-    def outbox(self, partition: Partition, *, legacy: bool = False) -> FileOutbox:  # noqa: ARG002
+    def outbox(
+        self,
+        partition: Partition,
+        *,
+        legacy: bool = False,  # noqa: ARG002  # the lock is that of every release
+    ) -> FileOutbox:
         """The way into the files; the lock on the journal fences other processes."""
         if partition != self.partition:
             raise FatalError(f"the files are those of {self.partition}, not of {partition}")
