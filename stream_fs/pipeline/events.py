@@ -62,7 +62,7 @@ class ChunkCommitted:
     partition: Partition
     ranking: Ranking
     overlap: Mapping[str, float]
-    """By view: the share of the previous top that is still in it."""
+    """By view: the share of the leading features that were leading in the ranking before."""
     missing: Mapping[str, float]
     """By view: the share of the chunk's records without it."""
     start: int
@@ -174,7 +174,7 @@ class MergedCommitted:
     ranking: Ranking
     parts: tuple[MergedPart, ...]
     overlap: Mapping[str, float]
-    """By view: the share of the previous top that is still in it."""
+    """By view: the share of the leading features that were leading in the ranking before."""
     as_of: int
     partitions: int
     """How many the stream has; those without a full chunk are not in it."""

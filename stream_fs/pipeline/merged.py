@@ -24,6 +24,7 @@ class Merged:
 
     progress: MergeProgress
     ranking: Ranking
+    leading: rankings.Leading
     overlap: Mapping[str, float]
     as_of: int
     records: tuple[Outgoing, ...]
@@ -39,16 +40,21 @@ def merged(
     home: Partition,
     models: Mapping[Partition, Model],
     before: MergeProgress | None,
+    leading_before: rankings.Leading | None = None,
 ) -> Merged:
     """Merge, rank, and put into bytes what is to be said of it; there is at least one model.
 
     `home` is the partition with whose state the progress is kept. The selection is told against
     the ranking before, as long as the same parameters made it.
+
+    `leading_before` are the leading features of the ranking before, None after a restore. The
+    progress does not keep the order of features: views for which it matters then have no overlap.
     """
     parts = parts_of(models)
     top = rankings.top_counts(settings.params, settings.output_top)
     ranking = rank(merge([models[place].state for place in sorted(models)]), top)
     comparable = before is not None and before.fingerprint == settings.params.fingerprint
+    previous = before.chosen if before is not None and comparable else None
     message = rankings.merged_message(
         ranking,
         stream=settings.stream,
@@ -57,12 +63,14 @@ def merged(
         as_of=max(model.as_of for model in models.values()),
         dead_letters=sum(model.letters for model in models.values()),
         counts=top,
-        previous=before.chosen if before is not None and comparable else None,
+        previous=previous,
     )
+    chosen = message.chosen
+    leading = rankings.leading(chosen, settings.params)
     progress = MergeProgress(
         sequence=message.sequence,
         parts=parts,
-        chosen=message.chosen,
+        chosen=chosen,
         fingerprint=settings.params.fingerprint,
         owner=settings.owner,
     )
@@ -70,7 +78,8 @@ def merged(
     return Merged(
         progress=progress,
         ranking=ranking,
-        overlap={name: change.overlap for name, change in (message.selection or {}).items()},
+        leading=leading,
+        overlap=_overlap(settings, leading, previous, leading_before),
         as_of=message.as_of,
         records=(
             Outgoing(settings.rankings_topic, sent.key, sent.value, sent.headers),
@@ -95,3 +104,17 @@ def _progress_record(
 ) -> Outgoing:
     topic = settings.state_topics[home.topic]
     return Outgoing(topic, key, encode_merge_progress(progress), (), home.number)
+
+
+def _overlap(
+    settings: StreamSettings,
+    leading: rankings.Leading,
+    previous: rankings.Chosen | None,
+    leading_before: rankings.Leading | None,
+) -> dict[str, float]:
+    """The overlap of the leading features with those of the ranking before, if it compares."""
+    if previous is None:
+        return {}
+    if leading_before is None:
+        leading_before = rankings.leading(previous, settings.params, ordered=False)
+    return rankings.leading_overlap(leading, leading_before)

@@ -21,6 +21,7 @@ from stream_fs.pipeline.restore import fence, find_merge
 from stream_fs.pipeline.settings import StreamSettings
 from stream_fs.pipeline.task import Surroundings
 from stream_fs.pipeline.transaction import Failure, Steps, Transactions, pauses, wait
+from stream_fs.wire.rankings import Leading
 
 SHARE = 0.1
 """Of its process's time, so much is for looking at partitions, or else a step in every turn."""
@@ -49,6 +50,7 @@ class Merging:
         )
         self._gathering = Gathering(topics, settings, transport, around.clock, around.observe)
         self._progress: MergeProgress | None = None
+        self._leading: Leading | None = None
         self._refused: object = None
         self._resting = False
         self._since = around.clock()
@@ -155,7 +157,7 @@ class Merging:
             return None
         began = self._around.clock()
         try:
-            outcome = merged(self._settings, self._home, models, before)
+            outcome = merged(self._settings, self._home, models, before, self._leading)
         except (IncompatibleState, InvalidMessage) as error:
             self._refused = parts
             self._around.observe(events.MergeFailed("refused", str(error)))
@@ -168,7 +170,7 @@ class Merging:
         self._around.step("merge sent")
 
     def _committed(self, outcome: Merged, seconds: float) -> None:
-        self._progress = outcome.progress
+        self._progress, self._leading = outcome.progress, outcome.leading
         self._around.observe(
             events.MergedCommitted(
                 sequence=outcome.progress.sequence,

@@ -104,6 +104,7 @@ def announce(
         previous=before.chosen,
     )
     published = publish(message, settings.output_format)
+    chosen = message.chosen
     letters = [
         _addressed(settings.dead_letter_topic, dead_letter(letter.message, letter.bad))
         for letter in folded.letters
@@ -112,7 +113,7 @@ def announce(
         model=Model(
             folded.state,
             folded.next,
-            message.chosen,
+            chosen,
             folded.cut,
             folded.as_of,
             before.letters + len(letters),
@@ -122,9 +123,18 @@ def announce(
         start=folded.start,
         digest=digest(published.value or b""),
         letters=Counter(letter.bad.reason for letter in folded.letters),
-        overlap={name: change.overlap for name, change in (message.selection or {}).items()},
+        overlap=_overlap(settings, chosen, before.chosen),
         missing=folded.report.missing,
     )
+
+
+def _overlap(
+    settings: StreamSettings, chosen: rankings.Chosen, before: rankings.Chosen | None
+) -> dict[str, float]:
+    """The overlap of the leading features with those of the ranking before, if there is one."""
+    now = rankings.leading(chosen, settings.params)
+    earlier = None if before is None else rankings.leading(before, settings.params)
+    return rankings.leading_overlap(now, earlier)
 
 
 def _addressed(topic: str, payload: Payload) -> Outgoing:

@@ -102,7 +102,9 @@ class Metrics:
         )
         self.top_overlap = self._gauge(
             "stream_fs_top_overlap_ratio",
-            "Share of the view's previous top features that are still among them.",
+            "Share of the view's leading features that were leading in the ranking before: of the "
+            "published ones or, where more than half of the view is published, of the first ten, "
+            "at most half of the view.",
             "view",
         )
 

@@ -24,6 +24,10 @@ Top: TypeAlias = int | float | None
 """How many features are published: of every view, as a share of all, or all of them (None)."""
 Chosen: TypeAlias = Mapping[str, Sequence[int]]
 """By view, the features that a ranking publishes."""
+Leading: TypeAlias = Mapping[str, frozenset[int]]
+"""By view, the features over which the stability of rankings is measured."""
+MOST_LEADING: Final = 10
+"""Leading features of a view of which more than half is published."""
 
 
 class Feature(NamedTuple):
@@ -228,6 +232,44 @@ def top_counts(params: Params, top: Top) -> dict[str, int]:
             f"top must be a share in (0, 1], a whole number from 1, or all, got {top!r}"
         )
     return {view.name: count for view, count in zip(params.views, counts, strict=True)}
+
+
+def leading_count(published: int, dimension: int) -> int:
+    """How many of a view's published features are leading ones.
+
+    All of them, up to half of the view. Of more, some are published in every ranking whatever
+    changes, so that their overlap says little: then it is the first ten, at most half of the view.
+    """
+    half = max(1, dimension // 2)
+    return published if published <= half else min(MOST_LEADING, half)
+
+
+def leading(chosen: Chosen, params: Params, *, ordered: bool = True) -> dict[str, frozenset[int]]:
+    """The leading features; those of a view in `chosen` are in the order of the ranking.
+
+    If they are not (`ordered`), only views that publish no other features are in the result.
+    """
+    found = {}
+    for view in params.views:
+        features = chosen[view.name]
+        count = leading_count(len(features), view.dimension)
+        if ordered or count == len(features):
+            found[view.name] = frozenset(features[:count])
+    return found
+
+
+def leading_overlap(now: Leading, before: Leading | None) -> dict[str, float]:
+    """By view, the share of the leading features that were leading in the ranking before.
+
+    This is what the metric, its alert and the status page show. `Change.overlap` in the message
+    compares all published features.
+    """
+    before = before or {}
+    return {
+        name: len(features & before[name]) / len(features)
+        for name, features in now.items()
+        if name in before
+    }
 
 
 def _ranked(ranking: Ranking, counts: Mapping[str, int]) -> tuple[RankedView, ...]:

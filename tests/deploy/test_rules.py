@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from prometheus_client import CollectorRegistry
 
 from stream_fs.service.measuring import MetricsObserver
@@ -15,6 +17,8 @@ from stream_fs.service.metrics import Metrics
 from tests.deploy.expressions import VALUES, mistakes, names
 from tests.deploy.files import DEPLOY, ROOT, document
 from tests.deploy.promtool import promtool
+from tests.unit.pipeline.drift import drifting_life
+from tests.unit.pipeline.lives import TOPIC
 from tests.unit.service.happenings import merge_life, one_of_each
 
 FILES = sorted((DEPLOY / "prometheus").glob("*.yaml"))
@@ -34,6 +38,41 @@ def test_prometheus_takes_them() -> None:
 @pytest.mark.parametrize("path", TESTS, ids=lambda path: path.stem)
 def test_they_fire_when_they_should(path: Path) -> None:
     promtool("test", "rules", path)
+
+
+def test_a_drift_is_noticed_where_all_features_are_published(tmp_path: Path) -> None:
+    """All are by default; the series has the value that the service really gives it."""
+    registry = CollectorRegistry()
+    observe = MetricsObserver(Metrics(registry), "s", lambda: 0.0)
+    _, life = drifting_life()
+    for event in life.events:
+        observe(event)
+    labels = {"stream": "s", "topic": TOPIC, "partition": "0", "view": "wide"}
+    name = "stream_fs_top_overlap_ratio"
+    overlap = registry.get_sample_value(name, labels)
+    firing = {"alertname": "StreamFsRankingUnstable", "alertstate": "firing"}
+    alert = series("ALERTS", {**firing, "severity": "warning", **labels})
+    case = {
+        "interval": "1m",
+        "input_series": [{"series": series(name, labels), "values": f"{overlap}x100"}],
+        "promql_expr_test": [
+            {
+                "expr": series("ALERTS", firing),
+                "eval_time": "60m",
+                "exp_samples": [{"labels": alert, "value": 1}],
+            }
+        ],
+    }
+    path = tmp_path / "rules.yaml"
+    rules = [str(file) for file in FILES]
+    path.write_text(yaml.safe_dump({"rule_files": rules, "tests": [case]}), encoding="utf-8")
+    promtool("test", "rules", path)
+
+
+def series(name: str, labels: Mapping[str, str]) -> str:
+    """As PromQL writes it."""
+    words = ", ".join(f'{label}="{value}"' for label, value in labels.items())
+    return f"{name}{{{words}}}"
 
 
 def test_every_alert_is_tested_firing_and_quiet() -> None:

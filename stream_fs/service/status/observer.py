@@ -42,8 +42,7 @@ class StatusObserver:
         """Take note of an event."""
         match event:
             case events.MergedCommitted():
-                before = () if self._merge is None else self._merge.published.views
-                views = ranked_views(event, {}, before, self._views)
+                views = ranked_views(event, {}, self._views)
                 self._merge = seeing.merged(self._merge, event, self._clock(), views)
             case events.MergeGone():
                 self._merge = None
@@ -98,8 +97,7 @@ class StatusObserver:
             case events.ChunkUpdated():
                 return seeing.updated(seen, event)
             case events.ChunkCommitted():
-                before = () if seen.published is None else seen.published.views
-                views = ranked_views(event, event.missing, before, self._views)
+                views = ranked_views(event, event.missing, self._views)
                 return seeing.committed(seen, event, self._clock(), views)
             case events.SnapshotCommitted():
                 return replace(seen, snapshot=Snapshot(event.chunk, event.snapshot_bytes))

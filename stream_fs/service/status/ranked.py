@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -13,7 +13,7 @@ from stream_fs.pipeline import events
 from stream_fs.selector import ViewRanking
 from stream_fs.service.configuration import Configuration
 from stream_fs.service.status.document import Feature
-from stream_fs.wire.rankings import top_counts
+from stream_fs.wire.rankings import leading_count, top_counts
 
 SHOWN: Final = 10
 """Features of each view; fewer where fewer are published."""
@@ -31,8 +31,8 @@ class Declared:
 
     @property
     def top(self) -> int:
-        """How many features the overlap is about: the published, or where all are, the shown."""
-        return self.published if self.published < self.dimension else self.shown
+        """How many features the overlap is about."""
+        return leading_count(self.published, self.dimension)
 
     @property
     def shown(self) -> int:
@@ -68,20 +68,18 @@ def declared(configuration: Configuration) -> dict[str, Declared]:
 def ranked_views(
     event: events.ChunkCommitted | events.MergedCommitted,
     missing: Mapping[str, float],
-    previous: Sequence[RankedView],
     views: Mapping[str, Declared],
 ) -> RankedViews:
-    """What is shown of a published ranking; `missing` is its chunk's, `previous` the one before.
+    """What is shown of a published ranking; `missing` is its chunk's.
 
     Of a merged one nothing is missing: that is told of chunks.
     """
-    before = {view.name: view for view in previous}
     return tuple(
         RankedView(
             name=view.name,
             weight=view.alpha,
             missing=missing.get(view.name),
-            overlap=_overlap(view, views[view.name], event.overlap, before.get(view.name)),
+            overlap=event.overlap.get(view.name),
             features=_features(view, views[view.name].shown),
             scores=_scores(view, views[view.name]),
         )
@@ -95,21 +93,6 @@ def _features(view: ViewRanking, count: int) -> tuple[Feature, ...]:
         Feature(index, None if view.names is None else view.names[index], relevance)
         for index, relevance in zip(first.tolist(), view.scores[first].tolist(), strict=True)
     )
-
-
-def _overlap(
-    view: ViewRanking,
-    declared: Declared,
-    published: Mapping[str, float],
-    before: RankedView | None,
-) -> float | None:
-    """As published; where all features are, which says nothing, that of the features shown."""
-    if declared.published < declared.dimension:
-        return published.get(view.name)
-    if before is None:
-        return None
-    earlier = {feature.index for feature in before.features}
-    return len(earlier.intersection(view.order[: declared.shown].tolist())) / declared.shown
 
 
 def _scores(view: ViewRanking, declared: Declared) -> NDArray[np.float32] | None:

@@ -14,6 +14,7 @@ from stream_fs.pipeline import events, gathering, merged
 from stream_fs.pipeline.events import Event
 from stream_fs.pipeline.memory import MemoryBroker
 from stream_fs.pipeline.ports import Partition
+from tests.unit.pipeline.drift import ROWS, drifting_records, drifting_settings
 from tests.unit.pipeline.lives import (
     RANKINGS,
     STATE,
@@ -204,6 +205,32 @@ def test_other_parameters_begin_another_comparison() -> None:
     assert set(again.overlap.values()) == {1.0}
     changed = replace(first.progress, fingerprint="other")
     assert merged.merged(merging(), HOME, models, changed).overlap == {}
+
+
+def test_the_overlap_of_merged_rankings_is_that_of_the_leading_features() -> None:
+    """Also where all features are published; their order is not in the merge's progress."""
+    every = {"merge_every": EVERY, "checkpoint_every": 1}
+    made = broker(2)
+    life = Life(made, drifting_settings(**every))
+    values = list(drifting_records(3))
+    for begin in range(0, len(values), ROWS):
+        for number in range(2):
+            fill(made, values[begin : begin + ROWS], number)
+        settle(life)
+    *_, before, last = life.of(events.MergedCommitted)
+    assert last.overlap == {
+        now.name: len({*now.order[:count]} & {*then.order[:count]}) / count
+        for now, then, count in zip(last.ranking.views, before.ranking.views, (10, 3), strict=True)
+    }
+    assert max(last.overlap.values()) < 1
+    assert merged_rankings(made)[-1]["selection"]["wide"]["overlap"] == 1
+
+    life.die()
+    heir = Life(made, drifting_settings(**every))
+    fill(made, values[:ROWS], 0)
+    settle(heir)
+    first, *_ = heir.of(events.MergedCommitted)
+    assert (first.sequence, first.overlap) == (last.sequence + 1, {})
 
 
 def not_finite(made: MemoryBroker) -> Any:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from importlib.metadata import version
+from pathlib import Path
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -13,6 +15,11 @@ from stream_fs.pipeline import events
 from stream_fs.pipeline.ports import Partition
 from stream_fs.service.measuring import MetricsObserver
 from stream_fs.service.metrics import PARTITION, Metrics
+from stream_fs.service.status import StatusObserver
+from stream_fs.service.status.document import Health
+from tests.unit.pipeline.drift import CONFIGURATION, drifting_life
+from tests.unit.pipeline.lives import TOPIC, published
+from tests.unit.service.configuring import loaded
 from tests.unit.service.happenings import (
     HERE,
     THERE,
@@ -227,3 +234,27 @@ def test_values_after_a_life_of_the_merge_which_go_with_it(watched: Watched) -> 
     assert len(watched.series()) > len(before)
     watched.observe(events.MergeGone())
     assert watched.series() == before
+
+
+def test_the_overlap_shows_a_drift_where_all_features_are_published(
+    watched: Watched, tmp_path: Path
+) -> None:
+    """And the status page shows the same."""
+    made, life = drifting_life()
+    page = StatusObserver(loaded(tmp_path, CONFIGURATION), lambda: NOW)
+    for event in life.events:
+        watched.observe(event)
+        page(event)
+    assert json.loads(published(made)[-1][1])["selection"]["wide"]["overlap"] == 1
+
+    before, last = (
+        {view.name: view.order.tolist() for view in event.ranking.views}
+        for event in life.of(events.ChunkCommitted)[-2:]
+    )
+    (shown,) = page.status(Health(alive=True, ready=True, reason=None), None).rankings
+    for view, leading in zip(shown.views, (10, 3), strict=True):
+        expected = len({*before[view.name][:leading]} & {*last[view.name][:leading]}) / leading
+        assert 0 < expected < 1
+        place = Partition(TOPIC, 0)
+        assert watched.value("stream_fs_top_overlap_ratio", place, view=view.name) == expected
+        assert (view.top, view.overlap) == (leading, expected)

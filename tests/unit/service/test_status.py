@@ -176,23 +176,31 @@ def test_the_overlap_is_the_published_one(tmp_path: Path) -> None:
     assert len(found["features"]) == 2
 
 
-def test_where_all_features_are_published_the_overlap_is_of_those_shown(tmp_path: Path) -> None:
-    """The published one would always be 1."""
-    text = LEAST.replace("dimension = 6", "dimension = 20")
+@pytest.mark.parametrize(
+    ("dimension", "published", "top"),
+    [
+        pytest.param(40, "20", 20, id="half"),
+        pytest.param(40, "21", 10, id="more-than-half"),
+        pytest.param(40, '"all"', 10, id="all"),
+        pytest.param(6, '"all"', 3, id="all-of-few"),
+        pytest.param(1, '"all"', 1, id="one"),
+    ],
+)
+def test_the_overlap_is_that_of_the_leading_features(
+    tmp_path: Path, dimension: int, published: str, top: int
+) -> None:
+    """Of more than half of the view, some are published in every ranking."""
+    text = with_lines("output", f"top = {published}").replace(
+        "dimension = 6", f"dimension = {dimension}"
+    )
     watched = Watched(tmp_path, text)
-
-    def publish(chunk: int, order: list[int]) -> None:
-        rest = [index for index in range(20) if index not in order]
-        view = ViewRanking("pixels", 1.0, np.array([*order, *rest]), np.ones(20), None)
-        ranking = Ranking("default", "relevance", "f", chunk, 8, (view,))
-        watched.observe(
-            events.ChunkCommitted(HERE, ranking, {"pixels": 1.0}, {}, 0, 8, {}, 0, 0.1, 0.1)
-        )
-
-    publish(1, list(range(10)))
-    assert (watched.view()["top"], watched.view()["overlap"]) == (10, None)
-    publish(2, list(range(4, 14)))
-    assert watched.view()["overlap"] == 0.6
+    order = np.arange(dimension)
+    view = ViewRanking("pixels", 1.0, order, np.ones(dimension), None)
+    ranking = Ranking("default", "relevance", "f", 1, 8, (view,))
+    watched.observe(
+        events.ChunkCommitted(HERE, ranking, {"pixels": 0.5}, {}, 0, 8, {}, 0, 0.1, 0.1)
+    )
+    assert (watched.view()["top"], watched.view()["overlap"]) == (top, 0.5)
 
 
 def test_the_rate_is_that_of_the_last_minute(watched: Watched) -> None:
@@ -295,7 +303,8 @@ def merged(sequence: int, first: int = 1) -> events.MergedCommitted:
     """Of two partitions."""
     parts = (MergedPart("digits", 3, 7), MergedPart("digits", 4, 2))
     ranking = committed(first=first).ranking
-    return events.MergedCommitted(sequence, ranking, parts, {}, 0, partitions=2, seconds=0.1)
+    overlap = {"fourier": 1.0, "pixels": 1.0}
+    return events.MergedCommitted(sequence, ranking, parts, overlap, 0, partitions=2, seconds=0.1)
 
 
 def test_the_merged_ranking_comes_first_and_goes_with_the_merge(watched: Watched) -> None:

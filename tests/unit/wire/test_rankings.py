@@ -38,6 +38,7 @@ from stream_fs.wire import (
     ranking_message,
     top_counts,
 )
+from stream_fs.wire.rankings import leading, leading_count, leading_overlap
 from tests.unit.wire.schemas import errors_in
 
 PARAMS = params(
@@ -147,6 +148,30 @@ def test_the_selection_is_compared_with_the_ranking_before() -> None:
     assert change.overlap == pytest.approx(2 / 3)
     assert made.selection["named"].overlap == 1.0
     assert made.selection["named"].entered == ()
+
+
+@pytest.mark.parametrize(
+    ("published", "dimension", "count"),
+    [(1, 1, 1), (1, 2, 1), (2, 2, 1), (5, 10, 5), (6, 10, 5), (20, 40, 20), (21, 40, 10)],
+)
+def test_leading_features_are_at_most_half_of_a_view(
+    published: int, dimension: int, count: int
+) -> None:
+    assert leading_count(published, dimension) == count
+
+
+def test_the_overlap_of_leading_features_shows_what_that_of_all_published_hides() -> None:
+    now = {"plain": list(range(30)), "named": [0, 1, 2, 3]}
+    before = {"plain": list(range(7, 30)) + list(range(7)), "named": [3, 2, 1, 0]}
+    assert leading(now, PARAMS) == {"plain": frozenset(range(10)), "named": {0, 1}}
+    overlap = leading_overlap(leading(now, PARAMS), leading(before, PARAMS))
+    assert overlap == {"plain": 0.3, "named": 0.0}
+    assert leading_overlap(leading(now, PARAMS), None) == {}
+
+
+def test_leading_features_are_known_without_an_order_where_all_published_ones_lead() -> None:
+    chosen = {"plain": [3, 7, 9], "named": [0, 2, 3]}
+    assert leading(chosen, PARAMS, ordered=False) == {"plain": {3, 7, 9}}
 
 
 def test_the_same_ranking_has_the_same_bytes() -> None:
