@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
@@ -17,6 +17,9 @@ LOGGER: Final = logging.getLogger("stream_fs.kafka")
 """What librdkafka logs comes here, from within the calls that serve a client's events."""
 
 Client = TypeVar("Client")
+Progress: TypeAlias = Callable[[], None]
+"""Called before each call of a client that has a time limit of its own, by the thread that waits
+for it. Several such calls in a row may take longer than the limit of one."""
 
 
 class _WithoutAttempts(logging.Filter):
@@ -31,6 +34,10 @@ class _WithoutAttempts(logging.Filter):
 
 
 LOGGER.addFilter(_WithoutAttempts())
+
+
+def unobserved() -> None:
+    """The `Progress` that nothing depends on."""
 
 
 def input_consumer(

@@ -258,6 +258,7 @@ class KafkaInput:
         """What the group believes, if it believes anything."""
         where = TopicPartition(partition.topic, partition.number)
         doing = f"asking for the group's offset of {partition}"
+        self._offsets.progress()
         with translated(doing, self.trouble):
             (found,) = self._consumer.committed([where], self._patience)
         if found.error is not None:

@@ -15,7 +15,7 @@ from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPar
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._listoffsets import OffsetSpec
 
-from stream_fs.kafka.clients import admin_client
+from stream_fs.kafka.clients import Progress, admin_client, unobserved
 from stream_fs.kafka.errors import Trouble, translated
 from stream_fs.kafka.settings import ClientSettings
 from stream_fs.pipeline.ports import Partition
@@ -29,20 +29,27 @@ _LATEST: Final = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # it has 
 class Offsets:
     """Asks through one client, which all that ask share; `trouble` is that client's."""
 
-    def __init__(self, admin: AdminClient, trouble: Trouble, patience: float) -> None:
+    def __init__(
+        self,
+        admin: AdminClient,
+        trouble: Trouble,
+        patience: float,
+        progress: Progress = unobserved,
+    ) -> None:
         self._admin = admin
         self.trouble = trouble
         self._patience = patience
+        self.progress = progress
 
     @classmethod
-    def connect(cls, settings: ClientSettings) -> Offsets:
+    def connect(cls, settings: ClientSettings, progress: Progress = unobserved) -> Offsets:
         """With a client of its own."""
         trouble = Trouble()
-        return cls(admin_client(settings, trouble), trouble, settings.patience)
+        return cls(admin_client(settings, trouble), trouble, settings.patience, progress)
 
     def within(self, seconds: float) -> Offsets:
         """The same, for those who cannot wait longer than so many seconds."""
-        return Offsets(self._admin, self.trouble, min(seconds, self._patience))
+        return Offsets(self._admin, self.trouble, min(seconds, self._patience), self.progress)
 
     def first(self, partition: Partition) -> int:
         """The offset of the first record that may still be there."""
@@ -65,6 +72,7 @@ class Offsets:
 
     def count(self, topic: str) -> int:
         """How many partitions a topic has."""
+        self.progress()
         with translated(f"looking for the partitions of {topic}", self.trouble):
             return self._look(topic, self._patience)
 
@@ -74,6 +82,7 @@ class Offsets:
         spec: OffsetSpec,
         isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
     ) -> dict[Partition, int]:
+        self.progress()
         deadline = time.monotonic() + self._patience
         places = ", ".join(map(str, partitions[:3])) + (", …" if len(partitions) > 3 else "")
         with translated(f"asking for the offsets of {places}", self.trouble):

@@ -10,7 +10,7 @@ from typing import Final
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from stream_fs.errors import AbortableError, FencedError, RetriableError, TransportError
-from stream_fs.kafka.clients import LOGGER, transactional_producer
+from stream_fs.kafka.clients import LOGGER, Progress, transactional_producer, unobserved
 from stream_fs.kafka.errors import Trouble, classified, translated
 from stream_fs.kafka.settings import ClientSettings
 from stream_fs.pipeline.ports import Outgoing
@@ -31,9 +31,15 @@ class KafkaOutbox:
     next `take_over` starts another.
     """
 
-    def __init__(self, settings: ClientSettings, transactional_id: str) -> None:
+    def __init__(
+        self,
+        settings: ClientSettings,
+        transactional_id: str,
+        progress: Progress = unobserved,
+    ) -> None:
         self._settings = settings
         self._id = transactional_id
+        self._progress = progress
         self._producer: Producer | None = None
         self._taken = False
         self._open = False
@@ -82,6 +88,7 @@ class KafkaOutbox:
         with self._acting(doing):
             for place, record in enumerate(records):
                 self._produce(record, deliveries, place)
+            self._progress()
             self._owned().flush(self._settings.patience)
         if deliveries.error is not None:
             # It voids the transaction, although it does not say so itself.
@@ -102,6 +109,7 @@ class KafkaOutbox:
         The broker answers when this is decided; readers see it some milliseconds later.
         """
         self._committing = True
+        self._progress()
         with self._acting("committing"):
             self._owned().commit_transaction(self._settings.patience)
         self._open = self._committing = False
@@ -116,6 +124,7 @@ class KafkaOutbox:
             self._discard()
             text = f"{self._id}: the outcome of the commit is open; take over again"
             raise FencedError(text, given_up=True)
+        self._progress()
         with self._acting("aborting"):
             self._owned().abort_transaction(self._settings.patience)
         self._open = False
@@ -138,7 +147,12 @@ class KafkaOutbox:
         return self._producer
 
     def _produce(self, record: Outgoing, deliveries: _Deliveries, place: int) -> None:
-        """Hand one record to the client, waiting for room in its queue."""
+        """Hand one record to the client, waiting for room in its queue.
+
+        There is room at the latest when a record in the queue is given up, after the timeout of the
+        transaction.
+        """
+        self._progress()
         partition = -1 if record.partition is None else record.partition
         while True:
             try:

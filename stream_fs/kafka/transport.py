@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from stream_fs.kafka.clients import Progress, unobserved
 from stream_fs.kafka.consumer import KafkaInput
 from stream_fs.kafka.offsets import Offsets
 from stream_fs.kafka.outbox import KafkaOutbox
@@ -22,12 +23,17 @@ class KafkaTransport:
     """
 
     def __init__(
-        self, settings: ClientSettings, stream: str, state_topic_of: Callable[[str], str]
+        self,
+        settings: ClientSettings,
+        stream: str,
+        state_topic_of: Callable[[str], str],
+        progress: Progress = unobserved,
     ) -> None:
         self._settings = settings
         self._stream = stream
         self._state_topic_of = state_topic_of
-        self._offsets = Offsets.connect(settings)
+        self._progress = progress
+        self._offsets = Offsets.connect(settings, progress)
 
     def input(self, topics: Sequence[str], assignment: Assignment) -> KafkaInput:
         """Join the group and subscribe."""
@@ -35,11 +41,12 @@ class KafkaTransport:
 
     def outbox(self, partition: Partition, *, legacy: bool = False) -> KafkaOutbox:
         """A publisher for this input partition, which owns nothing yet."""
-        return KafkaOutbox(self._settings, self._id(str(partition), legacy=legacy))
+        identity = self._id(str(partition), legacy=legacy)
+        return KafkaOutbox(self._settings, identity, self._progress)
 
     def merge_outbox(self, *, legacy: bool = False) -> KafkaOutbox:
         """The publisher of merged rankings, which owns nothing yet."""
-        return KafkaOutbox(self._settings, self._id("merge", legacy=legacy))
+        return KafkaOutbox(self._settings, self._id("merge", legacy=legacy), self._progress)
 
     def state_log(self, partition: Partition) -> KafkaStateLog:
         """The state of this input partition."""

@@ -83,7 +83,9 @@ def run(
         worker = Worker(
             configuration.stream.topics,
             configuration.stream_settings(),
-            KafkaTransport(settings, configuration.stream.name, states.__getitem__),
+            KafkaTransport(
+                settings, configuration.stream.name, states.__getitem__, watchdog.progress
+            ),
             Surroundings(time.monotonic, observe, step, lambda call: aside(watchdog.watched(call))),
             jitter=lambda: random.uniform(0.25, 1.0),  # noqa: S311  # it spreads retries
             grace=configuration.service.grace_seconds,

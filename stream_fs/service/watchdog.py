@@ -19,10 +19,11 @@ Result = TypeVar("Result")
 class Watchdog:
     """Expects `beat` at least every `limit` seconds between `start` and `stop`.
 
-    And that no `watched` call takes longer, whatever the loop does meanwhile. Calls of the client
-    have their own, shorter limits; one that outlives `limit` ignores them. The process is ended at
-    once, without clean-up, which may hang as well: nothing is lost by it, for whatever is not
-    committed will be read again.
+    And that no `watched` call takes longer from one `progress` to the next, whatever the loop does
+    meanwhile. Each call of the client begins with `progress` and has a time limit of its own, which
+    is shorter; one that outlives `limit` ignores it. The process is ended at once, without
+    clean-up, which may hang as well: nothing is lost by it, for whatever is not committed will be
+    read again.
 
     Where the process as a whole stood still (SIGSTOP, a paused container), the loop is not to
     blame, and gets the whole time again.
@@ -39,13 +40,14 @@ class Watchdog:
         self._clock = clock
         self._end = end or self._exit
         self._last = self._earliest = clock()
-        self._calls: dict[object, float] = {}
+        self._calls: dict[int, float] = {}
+        """By thread: when its watched call began, or made progress last."""
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
 
     @property
     def silence(self) -> float:
-        """Seconds since the last beat, or since the oldest call began that has not returned."""
+        """Seconds since the last beat, or since a watched call made progress, if that is longer."""
         oldest = min((self._last, *self._calls.values()))  # a copy: calls come and go in threads
         return self._clock() - max(oldest, self._earliest)
 
@@ -63,16 +65,24 @@ class Watchdog:
         """The loop makes progress."""
         self._last = self._clock()
 
+    def progress(self) -> None:
+        """The calling thread makes progress: with its watched call or, without one, as the loop."""
+        thread = threading.get_ident()
+        if thread in self._calls:
+            self._calls[thread] = self._clock()
+        else:
+            self.beat()
+
     def watched(self, call: Callable[[], Result]) -> Callable[[], Result]:
-        """The call, which must not take longer than the limit either, wherever it is made."""
+        """The call, which must make progress within the limit as well, in any thread."""
 
         def made() -> Result:
-            this = object()
-            self._calls[this] = self._clock()
+            thread = threading.get_ident()
+            self._calls[thread] = self._clock()
             try:
                 return call()
             finally:
-                del self._calls[this]
+                del self._calls[thread]
 
         return made
 

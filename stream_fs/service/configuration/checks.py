@@ -36,6 +36,7 @@ def all_problems(found: Found) -> list[Problem]:
         (_record_size, ("limits.record_bytes", "kafka.largest_message")),
         (_transaction_patience, ("service.watchdog_seconds", "kafka.transaction_timeout")),
         (_call_patience, ("service.watchdog_seconds", "kafka.call_timeout")),
+        (_grace, ("service.watchdog_seconds", "service.grace_seconds")),
         (_bootstrap, ("kafka.bootstrap",)),
         (_group, ("kafka.group",)),
         (_properties, ("kafka.properties",)),
@@ -102,12 +103,13 @@ def _patience(name: str, watchdog: float, limit: float) -> Iterator[Problem]:
     if watchdog <= limit:
         yield Problem(
             ("service", "watchdog_seconds"),
-            f"should be above kafka.{name} ({limit:g}), got {watchdog:g}",
+            f"should be above {name} ({limit:g}), got {watchdog:g}",
         )
 
 
-_transaction_patience = partial(_patience, "transaction_timeout")
-_call_patience = partial(_patience, "call_timeout")
+_transaction_patience = partial(_patience, "kafka.transaction_timeout")
+_call_patience = partial(_patience, "kafka.call_timeout")
+_grace = partial(_patience, "service.grace_seconds")
 
 
 def _topics(keys: Mapping[str, Any]) -> Iterator[Problem]:

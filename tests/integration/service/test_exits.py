@@ -215,6 +215,47 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
+def test_a_transaction_of_several_slow_calls_does_not_end_it(
+    stream: Stream, service: MakeService
+) -> None:
+    """Each call keeps its time limit; together they take longer than the watchdog waits."""
+    limits = {
+        "kafka.transaction_timeout": 20.0,
+        "kafka.call_timeout": 20.0,
+        "service.watchdog_seconds": 21.0,
+    }
+    stream.feed(chunks(1))
+    one = service(stream, limits, program=("-c", SLOW_BROKER))
+    one.comes_to(lambda: 'outcome="published"' in one.get("/metrics")[1], "the chunk is published")
+    one.terminate()
+
+
+SLOW_BROKER = """
+import sys, time
+from stream_fs.cli.main import main
+from stream_fs.kafka import outbox
+
+class Slow:
+    def __init__(self, producer):
+        self._producer = producer
+
+    def __getattr__(self, name):
+        return getattr(self._producer, name)
+
+    def flush(self, timeout):  # of the snapshot, and of the records
+        time.sleep(5)
+        return self._producer.flush(timeout)
+
+    def commit_transaction(self, timeout):
+        self._producer.commit_transaction(timeout)
+        time.sleep(13)
+
+made = outbox.transactional_producer
+outbox.transactional_producer = lambda *words: Slow(made(*words))
+sys.exit(main(sys.argv[1:]))
+"""
+
+
 def test_a_broker_that_cannot_be_reached_is_named(unreachable: Service) -> None:
     assert unreachable.ends() == 4, unreachable.said
     assert f"kafka.bootstrap={NOWHERE}" in unreachable.said

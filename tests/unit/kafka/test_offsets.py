@@ -88,3 +88,13 @@ def test_those_in_a_hurry_wait_less() -> None:
     with pytest.raises(RetriableError):
         asking(Client(looks=1_000_000), 3600.0).within(0.02).first(PLACE)
     assert time.monotonic() - began < 3600.0
+
+
+def test_each_question_begins_with_progress() -> None:
+    questions = []
+    client = cast(AdminClient, Client(looks=1))
+    asked = Offsets(client, Trouble(), 10.0, lambda: questions.append(len(questions)))
+    asked.within(5.0).first(PLACE)
+    asked.decided_end(PLACE)
+    assert asked.count(PLACE.topic) == 2
+    assert questions == [0, 1, 2]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
@@ -9,6 +11,7 @@ from stream_fs.errors import FencedError, RetriableError
 from stream_fs.kafka import outbox as module
 from stream_fs.kafka.outbox import KafkaOutbox
 from stream_fs.kafka.settings import ClientSettings
+from stream_fs.pipeline.ports import Outgoing
 
 
 class Unanswered:
@@ -61,3 +64,41 @@ def test_a_commit_that_is_open_is_given_up_and_not_sent_again(
     with pytest.raises(FencedError) as caught:
         outbox.abort()
     assert caught.value.given_up
+
+
+class Steps(Uncommitted):
+    """A producer without a failure; it notes its calls that wait for the broker."""
+
+    def __init__(self, steps: list[str]) -> None:
+        self._steps = steps
+
+    def produce(self, *_: object, on_delivery: Callable[..., None], **__: object) -> None:
+        on_delivery(None, self)
+
+    def offset(self) -> int:
+        return 7
+
+    def flush(self, _: float) -> None:
+        self._steps.append("flush")
+
+    def commit_transaction(self, _: float) -> None:
+        self._steps.append("commit")
+
+    def abort_transaction(self, _: float) -> None:
+        self._steps.append("abort")
+
+
+def test_each_call_with_a_time_limit_begins_with_progress(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    steps: list[str] = []
+    monkeypatch.setattr(module, "transactional_producer", lambda *_: Steps(steps))
+    outbox = KafkaOutbox(ClientSettings("nowhere:1", "g"), "g/in/0", lambda: steps.append("-"))
+    assert outbox.take_over()
+    outbox.begin()
+    for _ in range(2):
+        outbox.send([Outgoing("out", b"key", b"value")])
+    outbox.commit()
+    outbox.begin()
+    outbox.abort()
+    assert steps == ["-", "-", "flush", "-", "-", "flush", "-", "commit", "-", "abort"]

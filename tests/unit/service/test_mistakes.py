@@ -151,6 +151,11 @@ from tests.unit.service.configuring import LEAST, loaded, problems, with_lines
             "call_timeout = 120",
             "service.watchdog_seconds: should be above kafka.call_timeout (120), got 120",
         ),
+        (
+            "service",
+            "grace_seconds = 120",
+            "service.watchdog_seconds: should be above service.grace_seconds (120), got 120",
+        ),
         ("kafka", "call_timeout = 0", "kafka.call_timeout: should be greater than 0, got 0"),
         (
             "kafka.properties",

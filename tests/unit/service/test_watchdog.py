@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 
 import pytest
@@ -75,3 +76,26 @@ def test_a_call_that_hangs_aside_ends_the_process_though_the_loop_moves(
     watchdog.watched(lambda: nights.wait(0.0))()  # one that has returned is forgotten
     watchdog.watched(watchdog._watch)()
     assert ends == ([] if end is None else [end + 1.0])
+
+
+@pytest.mark.parametrize("aside", [True, False], ids=["aside", "loop"])
+def test_each_part_of_a_call_has_the_whole_limit(aside: bool) -> None:
+    """The calls of a transaction have a time limit each, and together take longer."""
+    now = 0.0
+    watchdog = Watchdog(LIMIT, lambda: now)
+    silences: list[float] = []
+
+    def parts() -> None:
+        nonlocal now
+        for _ in range(3):
+            watchdog.progress()
+            now += 0.9 * LIMIT
+            if aside:
+                loop = threading.Thread(target=watchdog.progress)
+                loop.start()
+                loop.join()
+            silences.append(watchdog.silence)
+
+    call = watchdog.watched(parts) if aside else parts
+    call()
+    assert silences == pytest.approx([0.9 * LIMIT] * 3)
