@@ -175,6 +175,7 @@ class _Handler(BaseHTTPRequestHandler):
     default_request_version = "HTTP/1.0"
     server: _Server
     rfile: io.BufferedReader
+    _answered = False
 
     def setup(self) -> None:
         super().setup()
@@ -212,6 +213,10 @@ class _Handler(BaseHTTPRequestHandler):
             return _refusal(HTTPStatus.INTERNAL_SERVER_ERROR)
 
     def _answer(self, answer: Answer) -> None:
+        """Send the answer; where one has begun, only the end of the connection may follow it."""
+        if self._answered:
+            return
+        self._answered = True
         self.connection.settimeout(self.server.most_seconds)
         self.send_response(answer.status)
         self.send_header("Content-Type", answer.content_type)

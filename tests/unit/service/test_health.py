@@ -218,6 +218,31 @@ def test_a_client_that_does_not_take_its_answer_is_let_go(service: Service) -> N
             assert ask(server, "/healthz")[0] == HTTPStatus.OK
 
 
+@pytest.mark.parametrize("path", ["/large", "/fails"])
+def test_an_answer_that_is_taken_too_slowly_is_broken_off(service: Service, path: str) -> None:
+    """Nothing follows what was sent of it, such as the status line of an error."""
+    body = b"0" * (64 << 20)
+    answers = {
+        "/large": lambda: Answer(HTTPStatus.OK, TEXT, body),
+        "/fails": lambda: Answer(HTTPStatus.SERVICE_UNAVAILABLE, TEXT, body),
+    }
+    there = {**pages(service.registry, service.alive, service.ready), **answers}
+    with (
+        WebServer("127.0.0.1", 0, there, most_seconds=1.0, most_connections=2) as server,
+        socket.socket() as connection,
+    ):
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.settimeout(PATIENCE_SECONDS)
+        connection.connect(("127.0.0.1", server.port))
+        connection.sendall(f"GET {path} HTTP/1.1\r\n\r\n".encode())
+        time.sleep(1.5)  # the answer is given up, and what would follow it has time to be sent
+        head, _, received = everything(connection).partition(b"\r\n\r\n")
+        assert f"Content-Length: {len(body)}".encode() in head
+        assert 0 < len(received) < len(body)
+        assert set(received) == {ord("0")}
+        assert ask(server, "/healthz")[0] == HTTPStatus.OK
+
+
 def test_a_body_is_not_asked_for(server: WebServer) -> None:
     asked = b"POST /healthz HTTP/1.1\r\nContent-Length: 9\r\nExpect: 100-continue\r\n\r\n"
     assert send_raw(server, asked).startswith(b"HTTP/1.0 405 ")
