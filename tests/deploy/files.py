@@ -12,6 +12,10 @@ ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
 
 
+PINNED = re.compile(r"[a-z][\w./-]*:v?\d+\.\d+\.\d+[\w.-]*@sha256:[0-9a-f]{64}")
+"""An image by its full version, for people, and its digest, which decides what is fetched."""
+
+
 def documents(path: Path) -> list[dict[str, Any]]:
     """The documents of a YAML file."""
     return list(yaml.safe_load_all(path.read_text(encoding="utf-8")))

@@ -5,6 +5,7 @@ Names of generated ConfigMaps keep no hash.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from tests.deploy.files import document, documents
 Resource = dict[str, Any]
 FIELDS = {
     *("apiVersion", "kind", "resources", "components"),
-    *("configMapGenerator", "replicas", "patches"),
+    *("configMapGenerator", "images", "replicas", "patches"),
 }
 
 
@@ -38,9 +39,20 @@ def _built(folder: Path, beneath: list[Resource]) -> list[Resource]:
         assert patch.keys() == {"path"}
         change = document(folder / patch["path"])
         _merge(_named(found, change["kind"], change["metadata"]["name"]), change)
+    for image in plan.get("images", ()):
+        assert image.keys() == {"name", "newName", "digest"}
+        for container in _containers(found):
+            if container["image"] == image["name"]:
+                container["image"] = f"{image['newName']}@{image['digest']}"
     for replicas in plan.get("replicas", ()):
         _named(found, "Deployment", replicas["name"])["spec"]["replicas"] = replicas["count"]
     return found
+
+
+def _containers(resources: list[Resource]) -> Iterator[Resource]:
+    for resource in resources:
+        pod = resource.get("spec", {}).get("template", {}).get("spec", {})
+        yield from (*pod.get("initContainers", ()), *pod.get("containers", ()))
 
 
 def _config_map(folder: Path, name: str, files: list[str]) -> Resource:

@@ -12,7 +12,7 @@ import pytest
 
 from stream_fs.cli.main import parser
 from stream_fs.service.configuration import load
-from tests.deploy.files import DEPLOY, document
+from tests.deploy.files import DEPLOY, PINNED, document
 from tests.deploy.promtool import promtool
 from tests.deploy.test_image import variables
 
@@ -37,6 +37,12 @@ def test_it_is_a_compose_file() -> None:
         check=False,
     )
     assert said.returncode == 0, said.stdout
+
+
+def test_every_image_that_is_not_built_here_is_pinned() -> None:
+    fetched = [service["image"] for service in SERVICES.values() if "build" not in service]
+    assert len(fetched) == 3
+    assert [image for image in fetched if not PINNED.fullmatch(image)] == []
 
 
 def test_every_mounted_file_exists_and_is_mounted() -> None:

@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry
 
 from stream_fs.service import health
 from stream_fs.service.web import WebServer
-from tests.deploy.files import DEPLOY, ROOT
+from tests.deploy.files import DEPLOY, PINNED, ROOT
 
 FOLDER = DEPLOY / "docker"
 DOCKERFILE = (FOLDER / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", " ")
@@ -31,6 +31,15 @@ def test_the_linter_has_nothing_to_say() -> None:
         [hadolint, FOLDER / "Dockerfile"], capture_output=True, text=True, check=False
     )
     assert (said.returncode, said.stdout) == (0, "")
+
+
+def test_base_images_are_pinned_and_have_the_same_python() -> None:
+    build, runtime = re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE)
+    assert PINNED.fullmatch(build)
+    assert PINNED.fullmatch(runtime)
+    tag = build.partition("@")[0]
+    version, _, system = tag.partition("-")
+    assert runtime.partition("@")[0] == f"{version}-slim-{system}"
 
 
 def test_everything_that_is_copied_is_let_in_and_nothing_else() -> None:

@@ -14,7 +14,7 @@ import yaml
 
 from stream_fs.cli.main import parser
 from stream_fs.service.configuration import Configuration, load
-from tests.deploy.files import DEPLOY
+from tests.deploy.files import DEPLOY, document
 from tests.deploy.kustomize import Resource, built
 from tests.deploy.test_image import variables
 
@@ -58,6 +58,12 @@ def container_of(pod: Resource) -> Resource:
     return container
 
 
+def topics_of(pod: Resource) -> Resource:
+    (container,) = pod["initContainers"]
+    assert isinstance(container, dict)
+    return container
+
+
 def configuration(resources: dict[str, Resource], folder: Path) -> Configuration:
     """The configuration as the container would read it."""
     path = folder / "config.toml"
@@ -89,7 +95,7 @@ def test_there_is_an_overlay_with_three_replicas() -> None:
     replicas = found["Deployment"]["spec"]["replicas"]
     assert replicas == 3
     # A process without a partition has nothing to do.
-    create = parser().parse_args(container_of(pod_of(found["Job"]))["args"])
+    create = parser().parse_args(topics_of(pod_of(found["Deployment"]))["args"])
     assert create.partitions >= replicas
 
 
@@ -100,10 +106,44 @@ def test_the_budget_and_the_monitor_select_the_pods(resources: dict[str, Resourc
     monitor = resources["PodMonitor"]["spec"]
     # The rules look for this job.
     assert labels[monitor["jobLabel"]] == "stream-fs"
-    # The topics are made by a pod that they do not select.
-    if "Job" in resources:
-        others = resources["Job"]["spec"]["template"]["metadata"]["labels"]
-        assert not labels.items() <= others.items()
+
+
+def test_everything_can_be_applied_again_with_another_image(resources: dict[str, Resource]) -> None:
+    """The template of a pod can be changed in these kinds; that of a Job cannot."""
+    templates = {
+        kind for kind, resource in resources.items() if "template" in resource.get("spec", {})
+    }
+    assert templates == {"Deployment"}
+
+
+def test_an_overlay_names_the_image_by_its_digest() -> None:
+    plan = document(FOLDER / "overlays/three-replicas/kustomization.yaml")
+    (image,) = plan["images"]
+    assert image["name"] == "stream-fs"
+    # A place holder, which no registry has.
+    assert image["digest"] == "sha256:" + 64 * "0"
+    found = {resource["kind"]: resource for resource in built(FOLDER / "overlays/three-replicas")}
+    pod = pod_of(found["Deployment"])
+    used = {container["image"] for container in (container_of(pod), topics_of(pod))}
+    assert used == {f"{image['newName']}@{image['digest']}"}
+
+
+def test_the_network_policy_lets_through_what_is_needed_and_nothing_else(tmp_path: Path) -> None:
+    found = {resource["kind"]: resource for resource in built(FOLDER / "overlays/three-replicas")}
+    labels = found["Deployment"]["spec"]["template"]["metadata"]["labels"]
+    policy = found["NetworkPolicy"]["spec"]
+    assert policy["podSelector"] == {"matchLabels": labels}
+    assert policy["policyTypes"] == ["Ingress", "Egress"]
+    (port,) = container_of(pod_of(found["Deployment"]))["ports"]
+    assert policy["ingress"] == [{"ports": [tcp(port["containerPort"])]}]
+    brokers = configuration(found, tmp_path).kafka.bootstrap.split(",")
+    dns = [{"port": 53, "protocol": protocol} for protocol in ("UDP", "TCP")]
+    kafka = [tcp(int(port)) for port in sorted({broker.rpartition(":")[2] for broker in brokers})]
+    assert policy["egress"] == [{"ports": dns}, {"ports": kafka}]
+
+
+def tcp(port: int) -> Resource:
+    return {"port": port, "protocol": "TCP"}
 
 
 def test_every_port_that_is_asked_is_open(resources: dict[str, Resource], pod: Resource) -> None:
@@ -159,12 +199,11 @@ def test_a_new_process_is_there_before_an_old_one_goes(resources: dict[str, Reso
 
 
 def test_a_process_may_do_nothing_that_it_need_not(resources: dict[str, Resource]) -> None:
-    for kind in resources.keys() & {"Deployment", "Job"}:
-        pod = pod_of(resources[kind])
-        assert pod["automountServiceAccountToken"] is False
-        assert pod["securityContext"]["runAsNonRoot"] is True
-        assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
-        container = container_of(pod)
+    pod = pod_of(resources["Deployment"])
+    assert pod["automountServiceAccountToken"] is False
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    for container in (*pod.get("initContainers", ()), container_of(pod)):
         assert container["securityContext"] == {
             "allowPrivilegeEscalation": False,
             "readOnlyRootFilesystem": True,
@@ -173,12 +212,9 @@ def test_a_process_may_do_nothing_that_it_need_not(resources: dict[str, Resource
         assert container["resources"].keys() == {"requests", "limits"}
 
 
-def test_the_topics_are_made_with_the_same_configuration() -> None:
+def test_the_topics_are_made_first_and_with_the_same_configuration() -> None:
     found = {resource["kind"]: resource for resource in built(FOLDER / "overlays/three-replicas")}
-    service, topics = pod_of(found["Deployment"]), pod_of(found["Job"])
-    for pod in (service, topics):
-        assert container_of(pod)["image"] == "stream-fs"
-    for key in ("env", "volumeMounts"):
-        assert container_of(topics)[key] == container_of(service)[key]
-    assert topics["volumes"] == service["volumes"]
-    assert topics["securityContext"] == service["securityContext"]
+    pod = pod_of(found["Deployment"])
+    service, topics = container_of(pod), topics_of(pod)
+    for key in ("image", "env", "volumeMounts"):
+        assert topics[key] == service[key]
