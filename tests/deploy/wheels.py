@@ -39,7 +39,7 @@ def needed(requirements: list[str]) -> Iterator[Distribution]:
 
 def context(folder: Path) -> None:
     """What the Dockerfile copies to build the wheel."""
-    build, _ = DOCKERFILE.split("\nFROM python:${PYTHON}-slim\n")
+    build, _ = DOCKERFILE.rsplit("\nFROM ", 1)
     for words in re.findall(r"^COPY (.*)$", build, re.MULTILINE):
         for name in words.split()[:-1]:
             copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
