@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from stream_fs.kafka.settings import HEADERS_BYTES
+from stream_fs.wire.dead_letters import dead_letter_limit
 
 BROKER_DEFAULT: Final = -1
 """The number of replicas that the broker is configured for."""
@@ -72,11 +72,11 @@ def state_plan(name: str, partitions: int, replication: int = BROKER_DEFAULT) ->
 def dead_letters_plan(
     name: str, partitions: int, largest_message: int, replication: int = BROKER_DEFAULT
 ) -> TopicPlan:
-    """Bad records as they came, with the reason in headers; for a month."""
+    """Bad records with the reason in headers; for a month."""
     config = {
         "cleanup.policy": "delete",
         "retention.ms": str(30 * _DAY_MS),
-        "max.message.bytes": str(largest_message + HEADERS_BYTES),
+        "max.message.bytes": str(dead_letter_limit(largest_message)),
         **_BROKER_TIME,
     }
     return TopicPlan(name, partitions, replication, config | _durable(replication))

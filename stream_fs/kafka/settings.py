@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from stream_fs.errors import InvalidParameter
+from stream_fs.wire.dead_letters import dead_letter_limit
 
 
 class Rebalance(StrEnum):
@@ -25,9 +26,6 @@ class Rebalance(StrEnum):
     CONSUMER = "consumer"
     """The broker decides, KIP-848: Kafka 4.0 or newer."""
 
-
-HEADERS_BYTES: Final = 65_536
-"""What a dead letter may be larger than the record that it carries."""
 
 Property = str | int | float | bool
 
@@ -110,7 +108,7 @@ class ClientSettings:
     patience: float = 30.0
     """The longest that one call waits for the broker."""
     largest_message: int = 1_000_000
-    """Bytes of the largest input record or ranking; a dead letter has room for its headers."""
+    """Bytes of the largest input record or ranking; a dead letter may have 65,536 more."""
     properties: Mapping[str, Property] = field(default_factory=dict, repr=False)
     """More librdkafka properties; may hold secrets, and is not shown."""
 
@@ -172,7 +170,7 @@ class ClientSettings:
             "bootstrap.servers": self.bootstrap,
             "transactional.id": transactional_id,
             "transaction.timeout.ms": round(self.transaction_timeout * 1000),
-            "message.max.bytes": self.largest_message + HEADERS_BYTES,
+            "message.max.bytes": dead_letter_limit(self.largest_message),
         }
 
     def feeder(self) -> dict[str, Any]:
@@ -187,7 +185,7 @@ class ClientSettings:
             "bootstrap.servers": self.bootstrap,
             "enable.idempotence": True,
             "message.timeout.ms": round(self.transaction_timeout * 1000),
-            "message.max.bytes": self.largest_message + HEADERS_BYTES,
+            "message.max.bytes": dead_letter_limit(self.largest_message),
         }
 
     def admin(self) -> dict[str, Any]:

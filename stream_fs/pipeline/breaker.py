@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stream_fs.errors import BadRecordRefused, PoisonFlood
 from stream_fs.pipeline.settings import DeadLetterSettings
-from stream_fs.records import BadRecord, Message
-
-
-@dataclass(frozen=True, slots=True)
-class Letter:
-    """A bad record and what is wrong with it."""
-
-    message: Message
-    bad: BadRecord
+from stream_fs.wire.dead_letters import Letter
 
 
 def judge(

@@ -16,11 +16,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from stream_fs.pipeline.breaker import Letter, judge
+from stream_fs.pipeline.breaker import judge
 from stream_fs.pipeline.settings import Cut, DeadLetterSettings
 from stream_fs.records import Message, Messages
 from stream_fs.selector import Chunk
 from stream_fs.wire.batch import Batch, to_chunk
+from stream_fs.wire.dead_letters import Letter
 from stream_fs.wire.decoder import RecordDecoder
 
 
@@ -98,7 +99,8 @@ class Chunker:
             self.position = int(offsets[-1]) + 1
         if batch.bad and self._policy.policy != "skip":
             for bad in batch.bad:
-                self._letters.append(Letter(messages[bad.position], bad))
+                message = messages[bad.position]
+                self._letters.append(Letter.of(message, bad, self._policy.largest))
         return batch
 
     def take(self, sequence: int, cut: Cut) -> ReadyChunk | None:

@@ -20,14 +20,13 @@ from stream_fs.checkpoint import (
 from stream_fs.checkpoint.keys import slot
 from stream_fs.checkpoint.plain import Plain
 from stream_fs.errors import CorruptSnapshot
-from stream_fs.pipeline.breaker import Letter
 from stream_fs.pipeline.chunker import ReadyChunk
 from stream_fs.pipeline.ports import Outgoing, Partition
 from stream_fs.pipeline.settings import Cut, StreamSettings
 from stream_fs.records import Payload
 from stream_fs.selector import Ranking, Report, State, rank, update
 from stream_fs.wire import rankings
-from stream_fs.wire.dead_letters import dead_letter
+from stream_fs.wire.dead_letters import Letter
 from stream_fs.wire.ranking_codec import digest, publish
 
 
@@ -105,10 +104,7 @@ def announce(
     )
     published = publish(message, settings.output_format)
     chosen = message.chosen
-    letters = [
-        _addressed(settings.dead_letter_topic, dead_letter(letter.message, letter.bad))
-        for letter in folded.letters
-    ]
+    letters = [_addressed(settings.dead_letter_topic, letter.payload) for letter in folded.letters]
     return Outcome(
         model=Model(
             folded.state,

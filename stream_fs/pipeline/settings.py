@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 from stream_fs.checkpoint import Owner, StateKeys
 from stream_fs.pipeline.ports import Partition
 from stream_fs.selector import Params
+from stream_fs.wire.dead_letters import dead_letter_limit
 from stream_fs.wire.declared import DeclaredView, Limits
 
 RecordFormat = Literal["msgpack", "json"]
@@ -33,13 +34,15 @@ class DeadLetterSettings:
 
     `dead_letter` publishes them, `skip` counts them, `fail` stops at the first. Under
     `dead_letter` a flood stops the service: more than `max_ratio` of the records since the last
-    chunk are bad (and at least `tolerated`), or more than `max_open` of them wait for it.
+    chunk are bad (and at least `tolerated`), or more than `max_open` of them wait for it. A dead
+    letter that would need more than `largest` bytes is shortened.
     """
 
     policy: Policy = "dead_letter"
     max_ratio: float = 0.5
     tolerated: int = 100
     max_open: int = 10_000
+    largest: int = dead_letter_limit(1_000_000)
 
 
 @dataclass(frozen=True, slots=True)

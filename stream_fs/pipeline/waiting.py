@@ -70,7 +70,7 @@ class Waiting:
         """Let a chunk wait."""
         if not self._chunks:
             self._until, self._letters = self._clock() + self._linger, 0
-        self._letters += sum(len(letter.message.value or b"") for letter in folded.letters)
+        self._letters += sum(letter.size for letter in folded.letters)
         self._chunks.append(Waited(folded, seconds))
 
     def take(self) -> list[Waited]:

@@ -13,9 +13,9 @@ from stream_fs.kafka import (
     state_plan,
 )
 from stream_fs.kafka.plans import BROKER_DEFAULT
-from stream_fs.kafka.settings import HEADERS_BYTES
 from stream_fs.service.configuration import Configuration
 from stream_fs.service.configuration.sizes import ranking_problem
+from stream_fs.wire.dead_letters import OWN_HEADERS_BYTES, dead_letter_limit
 
 
 def topic_plans(
@@ -53,14 +53,15 @@ def topic_problems(configuration: Configuration, topics: Topics) -> list[str]:
     plans = topic_plans(configuration, topics)
     problems = topics.check(plans)
     existing = topics.partitions(configuration.stream.topics)
-    carried = configuration.kafka.largest_message + HEADERS_BYTES
+    largest = configuration.kafka.largest_message
+    carried = dead_letter_limit(largest) - OWN_HEADERS_BYTES
     for name in existing:
         allowed = int(topics.config(name)["max.message.bytes"])
         if allowed > carried:
             problems.append(
                 f"topic {name} allows messages of {allowed} bytes, and we could carry {carried} "
                 "to the dead letters: set kafka.largest_message to "
-                f"{allowed - HEADERS_BYTES} or more"
+                f"{largest + allowed - carried} or more"
             )
     too_large = ranking_problem(configuration, sum(existing.values()))
     return problems if too_large is None else [*problems, f"output.top: {too_large}"]

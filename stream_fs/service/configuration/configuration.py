@@ -13,6 +13,7 @@ from stream_fs.service.configuration import sections
 from stream_fs.service.configuration.secrets import Secret
 from stream_fs.service.configuration.sections import Section
 from stream_fs.service.configuration.values import as_tuple
+from stream_fs.wire.dead_letters import dead_letter_limit
 from stream_fs.wire.declared import DeclaredView, Limits
 
 REBALANCE: Final = {
@@ -78,6 +79,7 @@ class Configuration(Section):
                 max_ratio=self.dead_letters.max_ratio,
                 tolerated=self.dead_letters.tolerated,
                 max_open=self.dead_letters.max_open,
+                largest=dead_letter_limit(self.kafka.largest_message),
             ),
             merge_every=self.merge.every_seconds if self.merge.enabled else None,
             start=self.stream.start,

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+from confluent_kafka import Producer
 
 from stream_fs.errors import AbortableError, FatalError, FencedError
+from stream_fs.kafka import dead_letters_plan
 from stream_fs.kafka.outbox import KafkaOutbox
 from stream_fs.pipeline.ports import Outgoing, Partition
+from stream_fs.records import BadRecord, Message, Payload
+from stream_fs.service.topic_plans import topic_plans, topic_problems
+from stream_fs.wire.dead_letters import Letter, dead_letter, dead_letter_limit
 from tests.contracts.backend import Published
 from tests.contracts.waiting import owner, published, until
 from tests.integration.kafka.backend import KafkaBackend
+from tests.integration.topics import flush
+from tests.unit.service.configuring import LEAST, loaded
+from tests.unit.service.existing import Existing
 
 
 def test_a_record_larger_than_the_client_takes(backend: KafkaBackend) -> None:
@@ -38,6 +48,67 @@ def test_a_record_larger_than_the_topic_takes(backend: KafkaBackend) -> None:
     outbox.commit()
     assert published(backend, topic, 1) == [Published(b"key", b"small")]
     outbox.close()
+
+
+def test_a_dead_letter_of_the_largest_record_that_an_input_topic_may_hold(
+    backend: KafkaBackend, tmp_path: Path
+) -> None:
+    """It goes whole, with the largest headers that are added to it."""
+    largest = 100_000
+    configuration = loaded(
+        tmp_path, f"{LEAST}largest_message = {largest}\n[limits]\nrecord_bytes = {largest}\n"
+    )
+
+    def refused(allowed: int) -> bool:
+        config = {"cleanup.policy": "delete", "max.message.bytes": str(allowed)}
+        existing = Existing({"digits": (1, config)})
+        existing.create(topic_plans(configuration, existing))
+        return bool(topic_problems(configuration, existing))
+
+    allowed = bisect_left(range(2 * largest), True, key=refused) - 1
+    source = backend.topics.create(config={"max.message.bytes": str(allowed)})
+    address = {"bootstrap.servers": backend.topics.bootstrap, "log_level": 0}
+    producer = Producer({**address, "message.max.bytes": 2 * largest})
+
+    def too_large(size: int) -> bool:
+        failed: list[bool] = []
+        producer.produce(
+            source, bytes(size), on_delivery=lambda error, _: failed.append(error is not None)
+        )
+        flush(producer)
+        return failed.pop()
+
+    size = allowed - 200 + bisect_left(range(allowed - 200, allowed), True, key=too_large) - 1
+    message = Message("t" * 249, 2**31 - 1, 2**63 - 1, 2**63 - 1, None, bytes(size))
+    bad = BadRecord(0, "unknown_view", "\N{GRINNING FACE}" * 300)
+    assert_carried(backend, largest, dead_letter(message, bad))
+    letter = Letter.of(message, bad, dead_letter_limit(largest))
+    assert letter.payload == dead_letter(message, bad)
+
+
+def test_the_largest_dead_letter(backend: KafkaBackend) -> None:
+    largest, bad = 100_000, BadRecord(0, "malformed", "not MessagePack")
+    limit = dead_letter_limit(largest)
+    empty = Message("in", 0, 1, 2, b"key", b"", (("own", b"header"),))
+    room = limit - Letter.of(empty, bad, limit).size
+    for size, shortened in ((room, False), (room + 1, True)):
+        letter = Letter.of(empty._replace(value=bytes(size)), bad, limit)
+        assert bool(letter.cuts) is shortened
+        assert_carried(backend, largest, letter.payload)
+
+
+def assert_carried(backend: KafkaBackend, largest: int, payload: Payload) -> None:
+    """A dead letter passes the client and a topic that is as it was planned."""
+    plan = dead_letters_plan("letters", 1, largest)
+    topic = backend.topics.create(config=plan.config)
+    settings = replace(backend.settings(), largest_message=largest)
+    outbox = owner(KafkaOutbox(settings, backend.topics.unique("id")))
+    outbox.begin()
+    outbox.send([Outgoing(topic, payload.key, payload.value, payload.headers)])
+    outbox.commit()
+    outbox.close()
+    (found,) = published(backend, topic, 1)
+    assert found == Published(payload.key, payload.value, payload.headers)
 
 
 def test_a_partition_that_is_not_there(backend: KafkaBackend) -> None:

@@ -15,7 +15,7 @@ from confluent_kafka import Message as Produced
 
 from stream_fs.kafka import Topics as KafkaTopics
 from stream_fs.pipeline.ports import Partition
-from stream_fs.records import Message
+from stream_fs.records import Headers, Message
 from stream_fs.service.configuration import Configuration, load, toml
 from stream_fs.service.topic_plans import topic_plans
 from stream_fs.wire.encoding import encode_record
@@ -82,7 +82,9 @@ class Stream:
         partitions: int = 1,
         inputs: int = 1,
         create: bool = True,
+        producing: Mapping[str, Any] | None = None,
     ) -> None:
+        """`producing` are properties of the producer that feeds the input topics."""
         self.topics = topics
         self.folder = folder
         self.name = topics.unique("stream")
@@ -100,7 +102,7 @@ class Stream:
         # One request at a time: what follows the first to a new partition may be written before it,
         # where the broker does not lead it yet when the first arrives (KAFKA-15591).
         order = {"enable.idempotence": True, "max.in.flight.requests.per.connection": 1}
-        self._producer = Producer({**address, **order, "linger.ms": 0})
+        self._producer = Producer({**address, **order, "linger.ms": 0, **(producing or {})})
         self._uncommitted, self._decided = (
             Consumer({**address, "group.id": topics.unique("reader"), "isolation.level": level})
             for level in ("read_uncommitted", "read_committed")
@@ -180,8 +182,11 @@ class Stream:
         values: Sequence[bytes | None],
         partition: Partition | None = None,
         timestamps: Sequence[int] | None = None,
+        *,
+        key: bytes | None = None,
+        headers: Headers | None = None,
     ) -> None:
-        """Append records with a key and headers of their own; a second apart if not told."""
+        """Append records, a second apart if not told; each has a key and headers of its own."""
         place = self.only if partition is None else partition
         known = self.fed[place]
         first = len(known)
@@ -192,9 +197,9 @@ class Stream:
                 *place,
                 offset,
                 self._began + since,
-                f"key-{offset}".encode(),
+                f"key-{offset}".encode() if key is None else key,
                 value,
-                (("origin", f"{place} {offset}".encode()), ("empty", None)),
+                _marks(place, offset) if headers is None else headers,
             )
             known.append(message)
             self._producer.produce(
@@ -274,6 +279,10 @@ def origin(letter: Published) -> Partition:
     headers = dict(letter.headers)
     topic, number = headers["stream-fs-topic"], headers["stream-fs-partition"]
     return Partition((topic or b"").decode(), int(number or b""))
+
+
+def _marks(place: Partition, offset: int) -> Headers:
+    return (("origin", f"{place} {offset}".encode()), ("empty", None))
 
 
 class _Expected:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any, Final, get_args
 
 import msgpack
@@ -12,6 +13,7 @@ from stream_fs.errors import BadRecordRefused, PoisonFlood
 from stream_fs.pipeline import events
 from stream_fs.records import Reason
 from stream_fs.wire.encoding import Sparse, encode_record
+from tests.contracts.backend import Published
 from tests.integration.service.conftest import MakeMember, MakeStream
 from tests.integration.service.stream import CHUNK, FIRST, Stream, chunks
 from tests.integration.service.undisturbed import assert_undisturbed
@@ -71,6 +73,50 @@ def test_every_kind_of_bad_record_becomes_a_dead_letter(
     counted = dict.fromkeys(BAD, 1)
     assert [commit.letters for commit in one.of(events.ChunkCommitted)] == [counted, {}]
     assert_undisturbed(stream, 2)
+
+
+def test_records_that_no_dead_letter_can_carry_are_shortened(
+    make_stream: MakeStream, member: MakeMember
+) -> None:
+    """Brokers check sizes after compression, the client before it."""
+    stream = make_stream(
+        producing={"compression.type": "gzip", "message.max.bytes": 20_000_000},
+    )
+    large, digest = bytes(5_000_000), hashlib.sha256(bytes(5_000_000)).hexdigest()
+    good = chunks(2)
+    stream.feed(good[:20])
+    stream.feed([large])
+    stream.feed([b"bad"], key=large)
+    stream.feed([b"bad"], headers=(("large", large),))
+    stream.feed([large], key=large, headers=(("large", large),))
+    stream.feed(good[20:])
+    one = member(stream)
+    one.completes(2)
+
+    value, key, headers, everything = stream.letters()[stream.only]
+    of_value = {"stream-fs-value-bytes": "5000000", "stream-fs-value-sha256": digest}
+    of_key = {"stream-fs-key-bytes": "5000000", "stream-fs-key-sha256": digest}
+    of_headers = {"stream-fs-headers-bytes": "5000005"}
+    assert (value.key, value.value) == (b"key-20", large[:1024])
+    assert cuts(value) == of_value
+    assert value.headers[:2] == stream.fed[stream.only][20].headers
+    assert (key.key, key.value) == (large[:1024], b"bad")
+    assert cuts(key) == of_key
+    assert (headers.key, headers.value) == (b"key-22", b"bad")
+    assert cuts(headers) == of_headers
+    assert (everything.key, everything.value) == (large[:1024], large[:1024])
+    assert cuts(everything) == of_value | of_key | of_headers
+    assert_undisturbed(stream, 2)
+
+
+def cuts(letter: Published) -> dict[str, str]:
+    """What the headers say of parts that were shortened."""
+    parts = ("value", "key", "headers")
+    return {
+        name: (value or b"").decode()
+        for name, value in letter.headers
+        if name.removeprefix("stream-fs-").startswith(parts)
+    }
 
 
 def test_a_chunk_that_is_not_committed_takes_its_dead_letters_with_it(

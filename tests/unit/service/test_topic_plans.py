@@ -76,7 +76,7 @@ def test_an_input_topic_that_holds_less_is_nothing_to_complain_of(tmp_path: Path
     assert problems(plan, 2, config) == []
 
 
-@pytest.mark.parametrize(("allowed", "complaints"), [(1_065_536, 0), (1_065_537, 1)])
+@pytest.mark.parametrize(("allowed", "complaints"), [(1_063_488, 0), (1_063_489, 1)])
 def test_an_input_topic_that_holds_more_than_we_can_carry(
     tmp_path: Path, allowed: int, complaints: int
 ) -> None:
