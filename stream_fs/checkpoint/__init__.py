@@ -12,6 +12,7 @@ from stream_fs.checkpoint.merge_progress import (
     MergeProgress,
     decode_merge_progress,
     encode_merge_progress,
+    largest_merge_progress,
 )
 from stream_fs.checkpoint.progress import (
     Progress,
@@ -19,7 +20,16 @@ from stream_fs.checkpoint.progress import (
     decode_progress,
     encode_progress,
 )
-from stream_fs.checkpoint.snapshot import PART_BYTES, Parts, Restored, Snapshot, decode, encode
+from stream_fs.checkpoint.snapshot import (
+    PART_BYTES,
+    Parts,
+    Restored,
+    Snapshot,
+    decode,
+    encode,
+    largest_manifest,
+    part_bytes,
+)
 
 __all__ = [
     "LEGACY_MERGE_KEY",
@@ -42,6 +52,9 @@ __all__ = [
     "encode",
     "encode_merge_progress",
     "encode_progress",
+    "largest_manifest",
+    "largest_merge_progress",
     "parse_key",
+    "part_bytes",
     "read_manifest",
 ]

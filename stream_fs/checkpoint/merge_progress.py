@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from stream_fs.checkpoint.keys import Owner
-from stream_fs.checkpoint.plain import Malformed, field, mapping, pack, unpack, whole
+from stream_fs.checkpoint.plain import LARGEST, Malformed, field, mapping, pack, unpack, whole
 from stream_fs.checkpoint.progress import decode_owner, encode_owner
 from stream_fs.errors import CorruptProgress
+from stream_fs.selector.params import Params
 
 
 class MergedPart(NamedTuple):
@@ -51,6 +52,21 @@ def encode_merge_progress(progress: MergeProgress) -> bytes:
             "chosen": {name: _bits(features) for name, features in progress.chosen.items()},
             "fingerprint": progress.fingerprint,
         }
+    )
+
+
+def largest_merge_progress(params: Params, owner: Owner, topic: str, partitions: int) -> int:
+    """Bytes that no such record exceeds, where it lists so many partitions of a topic."""
+    return len(
+        encode_merge_progress(
+            MergeProgress(
+                sequence=LARGEST,
+                parts=(MergedPart(topic, LARGEST, LARGEST),) * partitions,
+                chosen={view.name: (view.dimension - 1,) for view in params.views},
+                fingerprint=params.fingerprint,
+                owner=owner,
+            )
+        )
     )
 
 

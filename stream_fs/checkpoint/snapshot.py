@@ -22,7 +22,7 @@ from stream_fs.checkpoint.manifest import (
     read_manifest,
     write_manifest,
 )
-from stream_fs.checkpoint.plain import Malformed, Plain, mapping, pack, unpack
+from stream_fs.checkpoint.plain import LARGEST, Malformed, Plain, mapping, pack, unpack
 from stream_fs.errors import (
     ConfigurationChanged,
     CorruptSnapshot,
@@ -31,10 +31,15 @@ from stream_fs.errors import (
 )
 from stream_fs.selector.arrays import Floats
 from stream_fs.selector.params import Params
-from stream_fs.selector.state import State, flatten, unflatten
+from stream_fs.selector.state import State, flatten, outline, unflatten
 
 PART_BYTES: Final = 900_000
 """Largest part and largest manifest: below 1 MB, Kafka's default limit, with room for headers."""
+
+
+def part_bytes(largest_message: int) -> int:
+    """Largest part and largest manifest where the values of messages have at most so many bytes."""
+    return min(PART_BYTES, largest_message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +97,6 @@ def encode(
     with the number of views but not with the data, would be too large.
     """
     description, arrays = flatten(state)
-    entries: list[ArrayEntry] = []
-    for name, array in arrays.items():
-        entries.append(ArrayEntry(name, array.shape, entries[-1].end if entries else 0))
     parts = _cut([*map(_raw, arrays.values()), memoryview(pack(extra))], part_bytes)
     manifest = write_manifest(
         Manifest(
@@ -108,7 +110,7 @@ def encode(
             parts=len(parts),
             size=sum(map(len, parts)),
             checksum=Parts(parts).checksum,
-            arrays=tuple(entries),
+            arrays=_entries(arrays),
         )
     )
     if len(manifest) > part_bytes:
@@ -117,6 +119,25 @@ def encode(
             f"bytes long, more than the {part_bytes} of one message: declare fewer views"
         )
     return Snapshot(manifest, parts)
+
+
+def largest_manifest(params: Params, origin: str) -> int:
+    """Bytes that no manifest of a model with these parameters and this origin exceeds."""
+    description, arrays = flatten(outline(params, origin))
+    manifest = Manifest(
+        fingerprint=params.fingerprint,
+        params=_unlabelled(description["params"]),
+        origin=origin,
+        j=0.0,
+        total=LARGEST,
+        chunk=LARGEST,
+        next_offset=LARGEST,
+        parts=LARGEST,
+        size=LARGEST,
+        checksum=Parts().checksum,
+        arrays=_entries(arrays),
+    )
+    return len(write_manifest(manifest))
 
 
 def decode(manifest: bytes, parts: Parts | Sequence[bytes], expected: Params) -> Restored:
@@ -148,6 +169,14 @@ def decode(manifest: bytes, parts: Parts | Sequence[bytes], expected: Params) ->
     except (Malformed, IncompatibleState) as error:
         raise CorruptSnapshot(f"the snapshot cannot be used: {error}") from error
     return Restored(state, found.next_offset, extra, found.fingerprint)
+
+
+def _entries(arrays: Mapping[str, Floats]) -> tuple[ArrayEntry, ...]:
+    """Where arrays lie that follow each other."""
+    entries: list[ArrayEntry] = []
+    for name, array in arrays.items():
+        entries.append(ArrayEntry(name, array.shape, entries[-1].end if entries else 0))
+    return tuple(entries)
 
 
 def _unlabelled(params: Mapping[str, Any]) -> dict[str, Any]:

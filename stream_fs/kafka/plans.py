@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from stream_fs.checkpoint import part_bytes
+from stream_fs.kafka.settings import BATCH_SIZE
 from stream_fs.wire.dead_letters import dead_letter_limit
 
 BROKER_DEFAULT: Final = -1
@@ -14,6 +16,8 @@ BROKER_DEFAULT: Final = -1
 _DAY_MS: Final = 86_400_000
 _BATCH_BYTES: Final = 1_024
 """More than the frame of a batch with one record."""
+_STATE_BATCH_BYTES: Final = 4_096
+"""The same with a key of the state topic, which has the names of stream, group and topic."""
 _BROKER_TIME: Final = {"message.timestamp.type": "LogAppendTime"}
 """Of what we write: a broker refuses records that are stamped more than an hour ahead of its own
 clock, so a clock that is wrong here would stop the stream. Their content has no such time."""
@@ -55,15 +59,23 @@ def rankings_plan(
     return TopicPlan(name, partitions, replication, config | _durable(replication))
 
 
-def state_plan(name: str, partitions: int, replication: int = BROKER_DEFAULT) -> TopicPlan:
+def state_plan(
+    name: str, partitions: int, largest_message: int, replication: int = BROKER_DEFAULT
+) -> TopicPlan:
     """The truth: as many partitions as its input topic, the newest record of every key kept.
 
     Compaction leaves the newest segment alone: small ones, so that it does not grow to a gigabyte.
+    A batch in it has one part of a snapshot, or several small ones.
     """
+    one, several = (
+        part_bytes(largest_message) + _STATE_BATCH_BYTES,
+        min(largest_message, BATCH_SIZE),
+    )
     config = {
         "cleanup.policy": "compact",
         "segment.bytes": str(64 * 2**20),
         "min.cleanable.dirty.ratio": "0.2",
+        "max.message.bytes": str(max(one, several)),
         **_BROKER_TIME,
     }
     return TopicPlan(name, partitions, replication, config | _durable(replication), follows=True)

@@ -29,6 +29,9 @@ class Rebalance(StrEnum):
 
 Property = str | int | float | bool
 
+BATCH_SIZE: Final = 1_000_000
+"""Bytes of a batch of several messages, at most: the client's default."""
+
 _SHARED: Final[dict[str, Property]] = {
     "client.id": "stream-fs",
     # A broker that comes back is noticed within a second.
@@ -170,7 +173,7 @@ class ClientSettings:
             "bootstrap.servers": self.bootstrap,
             "transactional.id": transactional_id,
             "transaction.timeout.ms": round(self.transaction_timeout * 1000),
-            "message.max.bytes": dead_letter_limit(self.largest_message),
+            **self._sizes(),
         }
 
     def feeder(self) -> dict[str, Any]:
@@ -185,7 +188,7 @@ class ClientSettings:
             "bootstrap.servers": self.bootstrap,
             "enable.idempotence": True,
             "message.timeout.ms": round(self.transaction_timeout * 1000),
-            "message.max.bytes": dead_letter_limit(self.largest_message),
+            **self._sizes(),
         }
 
     def admin(self) -> dict[str, Any]:
@@ -214,6 +217,18 @@ class ClientSettings:
             "allow.auto.create.topics": False,
             "isolation.level": "read_committed",
             **fixed,
+        }
+
+    def _sizes(self) -> dict[str, Property]:
+        """The largest message, and the largest batch of several.
+
+        A broker limits the size of batches, and the client does not divide one that is refused, so
+        a batch must not be larger than what every topic allows.
+        """
+        wanted = int(self.properties.get("batch.size", BATCH_SIZE))
+        return {
+            "message.max.bytes": dead_letter_limit(self.largest_message),
+            "batch.size": min(wanted, BATCH_SIZE, self.largest_message),
         }
 
     def _unanswered(self, most: float) -> dict[str, Property]:

@@ -142,8 +142,8 @@ def snapshot_records(
 ) -> tuple[tuple[Outgoing, ...], int]:
     """The records of a snapshot, manifest first, and their size in bytes."""
     topic = settings.state_topics[partition.topic]
-    saved = encode(model.state, model.next, extra_of(model))
-    keys, taken = settings.keys(partition), slot(number)
+    extra, keys, taken = extra_of(model), settings.keys(partition), slot(number)
+    saved = encode(model.state, model.next, extra, part_bytes=settings.part_bytes)
     named = [
         (keys.manifest(taken), saved.manifest),
         *((keys.part(taken, index), part) for index, part in enumerate(saved.parts)),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from stream_fs.checkpoint import Owner, StateKeys
+from stream_fs.checkpoint import PART_BYTES, Owner, StateKeys
 from stream_fs.pipeline.ports import Partition
 from stream_fs.selector import Params
 from stream_fs.wire.dead_letters import dead_letter_limit
@@ -65,6 +65,8 @@ class StreamSettings:
     """Milliseconds."""
     checkpoint_every: int = 10
     """Chunks between snapshots."""
+    part_bytes: int = PART_BYTES
+    """Largest part and largest manifest of a snapshot."""
     output_top: int | float | None = None
     """Features per view in a ranking: a count, a share, or all."""
     output_format: RecordFormat = "json"

@@ -109,6 +109,12 @@ def initial_state(params: Params, origin: str = "") -> State:
     return State(params, origin, views, np.zeros(len(params.views)), 0.0, 0, 0)
 
 
+def outline(params: Params, origin: str = "") -> State:
+    """A model that has seen nothing and takes no memory: only the shapes of its arrays count."""
+    views = {view.name: _unseen(view, params, _outline) for view in params.views}
+    return State(params, origin, views, np.zeros(len(params.views)), 0.0, 0, 0)
+
+
 def _unseen(view: View, params: Params, zeros: Callable[[Any], Floats]) -> ViewState:
     """A view without any data; `zeros` makes an array of a shape."""
     d, k, r = view.dimension, params.clusters, params.sketch

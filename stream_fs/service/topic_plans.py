@@ -14,7 +14,7 @@ from stream_fs.kafka import (
 )
 from stream_fs.kafka.plans import BROKER_DEFAULT
 from stream_fs.service.configuration import Configuration
-from stream_fs.service.configuration.sizes import ranking_problem
+from stream_fs.service.configuration.sizes import ranking_problem, state_problem
 from stream_fs.wire.dead_letters import OWN_HEADERS_BYTES, dead_letter_limit
 
 
@@ -42,7 +42,7 @@ def topic_plans(
     states = configuration.state_topics()
     return [
         *plans,
-        *(state_plan(states[plan.name], plan.partitions, replication) for plan in plans),
+        *(state_plan(states[plan.name], plan.partitions, largest, replication) for plan in plans),
         rankings_plan(configuration.output.topic, 1, largest, replication),
         dead_letters_plan(configuration.dead_letters.topic, 1, largest, replication),
     ]
@@ -63,8 +63,12 @@ def topic_problems(configuration: Configuration, topics: Topics) -> list[str]:
                 "to the dead letters: set kafka.largest_message to "
                 f"{largest + allowed - carried} or more"
             )
-    too_large = ranking_problem(configuration, sum(existing.values()))
-    return problems if too_large is None else [*problems, f"output.top: {too_large}"]
+    partitions = sum(existing.values())
+    too_large = {
+        "output.top": ranking_problem(configuration, partitions),
+        "kafka.largest_message": state_problem(configuration, partitions),
+    }
+    return problems + [f"{key}: {text}" for key, text in too_large.items() if text is not None]
 
 
 def topic_gaps(configuration: Configuration, topics: Topics) -> list[str]:

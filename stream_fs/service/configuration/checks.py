@@ -23,7 +23,7 @@ from stream_fs.service.configuration.configuration import (
 from stream_fs.service.configuration.problems import Path, Problem, shown, unknown
 from stream_fs.service.configuration.reading import Found
 from stream_fs.service.configuration.secrets import Secret, redacted
-from stream_fs.service.configuration.sizes import ranking_problem
+from stream_fs.service.configuration.sizes import ranking_problem, state_problem
 from stream_fs.service.configuration.values import topic_name
 
 _STAND_IN = View("view", 1)
@@ -57,7 +57,7 @@ def all_problems(found: Found) -> list[Problem]:
     of_selector = list(_selector(found.selector, found.sections["views"] if usable else None))
     problems += of_selector
     if usable and not of_selector:
-        problems += _ranking_size(found)
+        problems += [*_ranking_size(found), *_state_size(found)]
     return problems
 
 
@@ -202,6 +202,24 @@ def _ranking_size(found: Found) -> Iterator[Problem]:
     )
     if (message := ranking_problem(enough)) is not None:
         yield Problem(("output", "top"), message)
+
+
+def _state_size(found: Found) -> Iterator[Problem]:
+    """Whether the state fits into messages, as far as all that this depends on is right."""
+    kafka = ("kafka.group", "kafka.largest_message")
+    keys = ("stream.name", "stream.topics", "merge.enabled", *kafka)
+    if "selector" not in found.sections or not all(key in found.keys for key in keys):
+        return
+    name, topics, merged, group, largest = (found.keys[key] for key in keys)
+    enough = Configuration.model_construct(
+        stream=sections.Stream.model_construct(name=name, topics=topics),
+        views=found.sections["views"],
+        selector=found.sections["selector"],
+        merge=sections.Merge.model_construct(enabled=merged),
+        kafka=sections.Kafka.model_construct(group=group, largest_message=largest),
+    )
+    if (message := state_problem(enough)) is not None:
+        yield Problem(("kafka", "largest_message"), message)
 
 
 def _selector(

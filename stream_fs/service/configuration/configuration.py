@@ -6,6 +6,7 @@ from typing import Annotated, Final
 
 from pydantic import BeforeValidator, Field
 
+from stream_fs.checkpoint import part_bytes
 from stream_fs.kafka.settings import ClientSettings, Property, Rebalance, is_secret
 from stream_fs.pipeline.settings import DeadLetterSettings, StreamSettings
 from stream_fs.selector import Params, View, params
@@ -71,6 +72,7 @@ class Configuration(Section):
             chunk_records=self.chunk.records,
             chunk_max_span=None if span is None else max(1, round(span * 1000)),
             checkpoint_every=self.checkpoint.every_chunks,
+            part_bytes=part_bytes(self.kafka.largest_message),
             output_top=None if self.output.top == "all" else self.output.top,
             output_format=self.output.format,
             linger=self.output.linger_seconds,

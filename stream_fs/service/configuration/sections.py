@@ -171,8 +171,8 @@ class Kafka(Section):
     """Seconds after which the broker voids an open transaction."""
     call_timeout: Seconds = 30.0
     """Seconds that one call waits for the broker; at the start, until it counts as unreachable."""
-    largest_message: Count = 1_000_000
-    """Bytes of the largest record or ranking that the topics allow."""
+    largest_message: Annotated[int, Field(ge=1, le=999_000_000)] = 1_000_000
+    """Bytes of the largest record or ranking that the topics allow, and of a part of a snapshot."""
     properties: Properties = {}
     """Any librdkafka property; a secret as {env = "NAME"} or {file = "path"}."""
 

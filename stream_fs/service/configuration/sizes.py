@@ -1,9 +1,16 @@
-"""Whether the largest ranking fits into a message, and what to change where it does not."""
+"""Whether all that is published fits into messages, and what to change where it does not."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
 
+from stream_fs.checkpoint import (
+    PART_BYTES,
+    Owner,
+    largest_manifest,
+    largest_merge_progress,
+    part_bytes,
+)
 from stream_fs.service.configuration.configuration import Configuration
 from stream_fs.wire.declared import Format
 from stream_fs.wire.ranking_size import largest_ranking
@@ -58,4 +65,30 @@ def ranking_problem(configuration: Configuration, partitions: int = 0) -> str | 
     return (
         f"a ranking may have {needed} bytes, more than kafka.largest_message "
         f"({limit}): {', or '.join(ways)}"
+    )
+
+
+def state_problem(configuration: Configuration, partitions: int = 0) -> str | None:
+    """What to change in kafka.largest_message, or instead, so that the state can be published.
+
+    None where it can: parts of snapshots are as small as they have to be, but not the manifests,
+    nor the progress of a merge, which lists so many partitions. Looks at nothing but stream, views,
+    selector, merge, kafka.group and kafka.largest_message.
+    """
+    params, name = configuration.params(), configuration.stream.name
+    topic = max(configuration.stream.topics, key=len)
+    sizes = {"the manifest of a snapshot": largest_manifest(params, f"{name}/{topic}/{2**31 - 1}")}
+    if configuration.merge.enabled:
+        owner = Owner(name, configuration.kafka.group)
+        progress = largest_merge_progress(params, owner, topic, partitions)
+        sizes["the progress of the merge"] = progress
+    what = max(sizes, key=sizes.__getitem__)
+    largest, needed = configuration.kafka.largest_message, sizes[what]
+    if needed <= part_bytes(largest):
+        return None
+    if needed <= PART_BYTES:
+        return f"should be at least {needed}, which {what} may have, got {largest}"
+    return (
+        f"{what} may have {needed} bytes, and no message of the state has more than {PART_BYTES}: "
+        "declare fewer views or features"
     )

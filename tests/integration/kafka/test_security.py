@@ -30,7 +30,7 @@ def alice(broker: Broker, password: str = PASSWORD) -> ClientSettings:
 def test_a_wrong_password_is_named_and_not_shown(own_broker: Broker) -> None:
     settings = alice(own_broker, "wrong-horse")
     with pytest.raises(FatalError, match=r"Authentication failed.*sasl\.password") as caught:
-        Topics(settings).check([state_plan("state", 1)])
+        Topics(settings).check([state_plan("state", 1, 1_000_000)])
     assert "wrong-horse" not in str(caught.value)
 
 
@@ -48,13 +48,13 @@ def test_the_wrong_protocol_is_named(own_broker: Broker) -> None:
         own_broker.bootstrap, "group", patience=2.0, properties={"security.protocol": "SSL"}
     )
     with pytest.raises(FatalError, match=r"security\.protocol"):
-        Topics(settings).check([state_plan("state", 1)])
+        Topics(settings).check([state_plan("state", 1, 1_000_000)])
 
 
 def test_a_topic_without_rights(own_broker: Broker, own_backend: KafkaBackend) -> None:
     name = own_backend.topic()
     with pytest.raises(FatalError, match=rf"topic {name}.*right to read and write the topic"):
-        Topics(alice(own_broker)).check([state_plan(name, 1)])
+        Topics(alice(own_broker)).check([state_plan(name, 1, 1_000_000)])
 
 
 def test_a_transactional_id_without_rights(own_broker: Broker, own_backend: KafkaBackend) -> None:

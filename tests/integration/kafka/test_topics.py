@@ -28,7 +28,7 @@ def plans(backend: KafkaBackend) -> Iterator[list[TopicPlan]]:
     plans = [
         input_plan(unique("input"), 3, 2_000_000),
         rankings_plan(unique("rankings"), 1, 1_500_000),
-        state_plan(unique("state"), 3),
+        state_plan(unique("state"), 3, 1_000_000),
         dead_letters_plan(unique("dead"), 1, 2_000_000),
     ]
     yield plans
@@ -74,13 +74,13 @@ def test_a_group_is_deleted_when_nobody_is_in_it(backend: KafkaBackend) -> None:
 
 def test_topics_that_are_not_as_planned(backend: KafkaBackend) -> None:
     name = backend.topics.create("state", partitions=2, config={"cleanup.policy": "delete"})
-    partitions, policy = Plans(backend.settings()).check([state_plan(name, 3)])
+    partitions, policy = Plans(backend.settings()).check([state_plan(name, 3, 1_000_000)])
     assert f"topic {name} has 2 partitions, and needs 3" in partitions
     assert f"topic {name} has cleanup.policy=delete, and needs compact" in policy
 
 
 def test_more_replicas_than_brokers(backend: KafkaBackend, plans: list[TopicPlan]) -> None:
-    plan = state_plan(plans[0].name, 1, replication=3)
+    plan = state_plan(plans[0].name, 1, 1_000_000, replication=3)
     with pytest.raises(FatalError, match="lower the replication factor"):
         Plans(backend.settings()).create([plan])
 
@@ -94,5 +94,5 @@ def test_the_configuration_of_a_topic_that_is_not_there(backend: KafkaBackend) -
 def test_a_wrong_address_is_named_with_the_reason(bootstrap: str) -> None:
     topics = Plans(ClientSettings(bootstrap, "group", patience=2.0))
     with pytest.raises(FatalError, match=rf"kafka\.bootstrap={bootstrap}") as caught:
-        topics.check([state_plan("state", 1)])
+        topics.check([state_plan("state", 1, 1_000_000)])
     assert "check kafka.bootstrap" in str(caught.value)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
 import pytest
 
 from stream_fs.errors import CorruptSnapshot, UnknownSnapshotVersion
+from stream_fs.kafka import Topics as KafkaTopics
 from stream_fs.pipeline import events
-from tests.integration.service.conftest import MakeMember
+from stream_fs.service.topic_plans import topic_problems
+from stream_fs.wire.encoding import encode_record
+from tests.integration.service.conftest import MakeMember, MakeStream
 from tests.integration.service.damages import (
     altered,
     altered_manifest,
@@ -18,7 +22,7 @@ from tests.integration.service.damages import (
     without_parts,
 )
 from tests.integration.service.state import Record, read_state, replace_snapshots
-from tests.integration.service.stream import Stream, chunks
+from tests.integration.service.stream import CHUNK, FIRST, Changes, Stream, chunks
 from tests.integration.service.undisturbed import assert_undisturbed
 
 DAMAGES: list[tuple[Callable[[Sequence[Record]], Sequence[Record]], str]] = [
@@ -28,6 +32,19 @@ DAMAGES: list[tuple[Callable[[Sequence[Record]], Sequence[Record]], str]] = [
     (without_parts, "the snapshot has 0 of its 1 parts"),
     (removed, "there is no snapshot at offset"),
 ]
+
+WIDE: Changes = {
+    "views": [{"name": "wide", "dimension": 10_000}],
+    "output.top": 5,
+    "checkpoint.every_chunks": 1,
+}
+SMALL: Changes = {"kafka.largest_message": 500_000, "limits.record_bytes": 500_000}
+
+
+def wide(count: int) -> list[bytes]:
+    """Records of so many features that the model does not fit into a message."""
+    rng = np.random.default_rng(0)
+    return [encode_record({"wide": rng.random(10_000, np.float32)}) for _ in range(count)]
 
 
 @pytest.fixture
@@ -88,3 +105,41 @@ def test_a_snapshot_of_another_release_is_not_passed_over(
     second = member(crashed)
     with pytest.raises(UnknownSnapshotVersion, match="version 99"):
         second.runs()
+
+
+def test_parts_are_as_large_as_messages_may_be(make_stream: MakeStream, member: MakeMember) -> None:
+    stream = make_stream({**WIDE, **SMALL}, producing={"batch.size": 400_000})
+    configuration = stream.configuration()
+    assert topic_problems(configuration, KafkaTopics(configuration.kafka_settings())) == []
+    records = wide(FIRST + CHUNK)
+    stream.feed(records[:FIRST])
+    first = member(stream)
+    first.completes(1)
+    first.die()
+    (_, *parts), *_ = read_state(stream).snapshots
+    sizes = [len(value or b"") for _, value in parts]
+    assert sum(sizes) > 1_000_000
+    assert max(sizes) == 500_000
+    stream.feed(records[FIRST:])
+    second = member(stream)
+    second.completes(2)
+    assert [event.chunk for event in second.of(events.Restored)] == [1]
+    assert_undisturbed(stream, 2)
+
+
+def test_a_snapshot_with_parts_of_another_size_is_restored(
+    make_stream: MakeStream, member: MakeMember
+) -> None:
+    stream = make_stream(WIDE)
+    records = wide(FIRST + 2 * CHUNK)
+    largest: list[int] = []
+    for chunk, changes in enumerate(({}, SMALL, {}), 1):
+        stream.feed(records[len(stream.fed[stream.only]) : FIRST + (chunk - 1) * CHUNK])
+        one = member(stream, changes)
+        one.completes(chunk)
+        assert [event.chunk for event in one.of(events.Restored)] == [chunk - 1]
+        one.die()
+        (_, *parts), *_ = read_state(stream).snapshots
+        largest.append(max(len(value or b"") for _, value in parts))
+    assert largest == [900_000, 500_000, 900_000]
+    assert_undisturbed(stream, 3)

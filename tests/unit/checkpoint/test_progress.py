@@ -6,6 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stream_fs.checkpoint.keys import Owner
+from stream_fs.checkpoint.merge_progress import (
+    MergedPart,
+    MergeProgress,
+    encode_merge_progress,
+    largest_merge_progress,
+)
 from stream_fs.checkpoint.progress import (
     Progress,
     SnapshotPlace,
@@ -13,6 +19,7 @@ from stream_fs.checkpoint.progress import (
     encode_progress,
 )
 from stream_fs.errors import CorruptProgress, UnknownProgressVersion
+from stream_fs.selector.params import View, params
 from stream_fs.wire import digest
 
 counts = st.integers(0, 2**63 - 1)
@@ -91,3 +98,19 @@ def test_a_field_out_of_range_is_refused(change: dict[str, object]) -> None:
     record = {**msgpack.unpackb(encode_progress(EXAMPLE)), **change}
     with pytest.raises(CorruptProgress):
         decode_progress(msgpack.packb(record))
+
+
+@given(st.integers(0, 3), st.integers(0, 2**63 - 1), st.sets(st.integers(0, 99)))
+def test_no_progress_of_a_merge_is_larger_than_the_largest(
+    partitions: int, count: int, chosen: set[int]
+) -> None:
+    model, owner = params([View("a", 100), View("b", 7)], 2), Owner("digits", "g/1")
+    progress = MergeProgress(
+        sequence=count,
+        parts=tuple(MergedPart("in", number, count) for number in range(partitions)),
+        chosen={"a": tuple(sorted(chosen)), "b": (6,)},
+        fingerprint=model.fingerprint,
+        owner=owner,
+    )
+    largest = largest_merge_progress(model, owner, "in", partitions)
+    assert len(encode_merge_progress(progress)) <= largest

@@ -10,7 +10,7 @@ import pytest
 
 from stream_fs.checkpoint.manifest import read_manifest
 from stream_fs.checkpoint.plain import Plain
-from stream_fs.checkpoint.snapshot import PART_BYTES, decode, encode
+from stream_fs.checkpoint.snapshot import PART_BYTES, decode, encode, largest_manifest
 from stream_fs.errors import (
     ConfigurationChanged,
     CorruptSnapshot,
@@ -125,6 +125,17 @@ def test_the_number_of_features_does_not_grow_the_manifest() -> None:
     extra = {"chosen": {"v": list(range(10_000))}}
     grown = len(encode(many, 0, extra).manifest) - len(encode(few, 0, {}).manifest)
     assert abs(grown) < 100
+
+
+@pytest.mark.parametrize("preset", get_args(Preset))
+def test_no_manifest_is_larger_than_the_largest(preset: Preset) -> None:
+    views = [View("a", 70_000), View("b", 5, "unit", tuple("abcde"))]
+    model = initial_state(params(views, 2, preset=preset), "s/in/0")
+    most = 2**63 - 1
+    used = replace(model, j=1e300, total=most, chunk=most)
+    manifest = encode(used, most, {"chosen": {"a": [1]}}).manifest
+    largest = largest_manifest(used.params, used.origin)
+    assert len(manifest) <= largest < len(manifest) + 20
 
 
 def test_more_views_than_a_manifest_can_hold_are_refused() -> None:

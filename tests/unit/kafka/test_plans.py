@@ -16,7 +16,7 @@ from stream_fs.kafka.plans import problems
 PLANS = {
     "input": input_plan("input", 4, 1_000_000),
     "rankings": rankings_plan("rankings", 1, 1_000_000),
-    "state": state_plan("state", 4),
+    "state": state_plan("state", 4, 1_000_000),
     "dead letters": dead_letters_plan("dead", 1, 1_000_000),
 }
 
@@ -38,10 +38,21 @@ def test_state_is_compacted_soon() -> None:
     assert int(config["segment.bytes"]) < 2**30
 
 
+@pytest.mark.parametrize(
+    ("largest", "needed"),
+    [(2_000, 3_024), (500_000, 501_024), (1_000_000, 1_000_000), (5_000_000, 1_000_000)],
+)
+def test_the_state_topic_has_to_allow_parts_and_batches(largest: int, needed: int) -> None:
+    plan = state_plan("state", 4, largest)
+    assert problems(plan, 4, {**plan.config, "max.message.bytes": str(needed)}) == []
+    (problem,) = problems(plan, 4, {**plan.config, "max.message.bytes": str(needed - 1)})
+    assert f"set max.message.bytes={needed} on the topic" in problem
+
+
 def test_one_of_three_replicas_may_be_missing() -> None:
-    assert state_plan("state", 4, replication=3).config["min.insync.replicas"] == "2"
-    assert "min.insync.replicas" not in state_plan("state", 4, replication=1).config
-    assert "min.insync.replicas" not in state_plan("state", 4).config
+    assert state_plan("state", 4, 1_000_000, replication=3).config["min.insync.replicas"] == "2"
+    assert "min.insync.replicas" not in state_plan("state", 4, 1_000_000, replication=1).config
+    assert "min.insync.replicas" not in state_plan("state", 4, 1_000_000).config
 
 
 @pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS.keys())

@@ -62,6 +62,20 @@ def test_the_producer_is_transactional() -> None:
     assert properties["message.max.bytes"] == 2_065_536
 
 
+def test_a_batch_is_no_larger_than_what_every_topic_allows() -> None:
+    """The client does not divide a batch that the broker refuses."""
+
+    def size(largest: int, **properties: Property) -> int:
+        chosen = settings(largest_message=largest, properties=properties)
+        (both,) = {chosen.producer("id")["batch.size"], chosen.feeder()["batch.size"]}
+        return int(both)
+
+    assert size(1_000_000) == size(5_000_000) == 1_000_000
+    assert size(500_000) == size(500_000, **{"batch.size": "2000000"}) == 500_000
+    assert size(500_000, **{"batch.size": 1000}) == 1000
+    assert size(5_000_000, **{"batch.size": 2_000_000}) == 1_000_000
+
+
 def test_a_connection_that_is_silent_for_as_long_as_a_call_waits_is_given_up() -> None:
     def limits(**more: Any) -> list[int]:
         chosen = settings(**more)

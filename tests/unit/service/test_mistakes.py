@@ -91,6 +91,11 @@ from tests.unit.service.configuring import LEAST, loaded, problems, with_lines
         ),
         (
             "kafka",
+            "largest_message = 2000000000",
+            "kafka.largest_message: should be less than or equal to 999000000, got 2000000000",
+        ),
+        (
+            "kafka",
             'protocol = "new"',
             "kafka.protocol: should be 'eager', 'cooperative' or 'consumer', got 'new'",
         ),
@@ -284,7 +289,13 @@ def test_a_wrong_key_hides_no_disagreement_of_the_others_beside_it(tmp_path: Pat
 def test_a_ranking_too_large_is_told_beside_other_mistakes(tmp_path: Path) -> None:
     text = LEAST + 'largest_message = 10\nprotocol = "new"\n[log]\nlevel = "loud"\n'
     told = [line.split(": ")[0] for line in problems(tmp_path, text)]
-    assert told == ["kafka.protocol", "log.level", "limits.record_bytes", "output.top"]
+    assert told == [
+        "kafka.protocol",
+        "log.level",
+        "limits.record_bytes",
+        "output.top",
+        "kafka.largest_message",
+    ]
 
 
 @pytest.mark.parametrize(

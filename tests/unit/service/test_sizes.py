@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from stream_fs.pipeline.outcome import Model, snapshot_records
+from stream_fs.pipeline.ports import Partition
+from stream_fs.selector import initial_state
 from stream_fs.service.configuration.sizes import ranking_bytes, ranking_problem
 from tests.unit.service.configuring import LEAST, loaded, problems
 
@@ -48,7 +51,9 @@ def test_the_shorter_format_is_named_where_it_is_enough(tmp_path: Path) -> None:
 
 def test_no_count_is_named_where_none_fits(tmp_path: Path) -> None:
     tiny = f"{LEAST}largest_message = 10\n[limits]\nrecord_bytes = 1\n"
-    assert "output.top to" not in told(tmp_path, tiny)
+    ranking, state = problems(tmp_path, tiny)
+    assert "output.top to" not in ranking
+    assert state.startswith("kafka.largest_message: should be at least ")
 
 
 def test_a_merged_ranking_lists_its_partitions(tmp_path: Path) -> None:
@@ -57,3 +62,33 @@ def test_a_merged_ranking_lists_its_partitions(tmp_path: Path) -> None:
     limited = loaded(tmp_path, f"{LEAST}largest_message = {alone}\n[limits]\nrecord_bytes = 1\n")
     assert ranking_problem(limited) is None
     assert ranking_problem(limited, partitions=50) is not None
+
+
+def test_a_message_too_small_for_the_state_is_told_with_the_size_that_is_needed(
+    tmp_path: Path,
+) -> None:
+    many = "".join(f'[[views]]\nname = "v{n}"\ndimension = 1\n' for n in range(40))
+    text = f"{LEAST}largest_message = %d\n[limits]\nrecord_bytes = 1\n{many}[output]\ntop = 1\n"
+    text += 'format = "msgpack"\n'
+    problem = next(line for line in problems(tmp_path, text % 2000) if "largest_message:" in line)
+    found = re.fullmatch(
+        r"kafka\.largest_message: should be at least (\d+), which the manifest of a snapshot may "
+        r"have, got 2000",
+        problem,
+    )
+    assert found, problem
+    needed = int(found[1])
+    assert any("manifest" in line for line in problems(tmp_path, text % (needed - 1)))
+    settings = loaded(tmp_path, text % needed).stream_settings()
+    place = Partition("digits", 0)
+    state = initial_state(settings.params, settings.origin(place))
+    model = Model(state, 0, None, settings.cut)
+    records, _ = snapshot_records(settings, place, model, 0)
+    assert needed - 60 < max(len(record.value or b"") for record in records) <= needed
+
+
+def test_a_state_that_fits_into_no_message(tmp_path: Path) -> None:
+    wide = LEAST.replace("dimension = 6", "dimension = 8000000")
+    text = f"{wide}largest_message = 5000000\n[output]\ntop = 1\n[merge]\nenabled = %s\n"
+    assert "declare fewer views or features" in told(tmp_path, text % "true")
+    loaded(tmp_path, text % "false")

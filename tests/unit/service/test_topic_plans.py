@@ -86,3 +86,35 @@ def test_an_input_topic_that_holds_more_than_we_can_carry(
     found = topic_problems(configuration, topics)
     assert len(found) == complaints
     assert all("set kafka.largest_message to 1000001 or more" in problem for problem in found)
+
+
+def test_a_state_topic_that_allows_less_than_a_part(tmp_path: Path) -> None:
+    configuration, topics = loaded(tmp_path), Existing()
+    topics.create(topic_plans(configuration, topics))
+    partitions, config = topics.found["digits.state"]
+    topics.found["digits.state"] = (partitions, {**config, "max.message.bytes": "524288"})
+    assert topic_problems(configuration, topics) == [
+        "topic digits.state has max.message.bytes=524288, and needs at least 1000000: "
+        "set max.message.bytes=1000000 on the topic"
+    ]
+    smaller = f"{LEAST}largest_message = 500000\n[limits]\nrecord_bytes = 500000\n"
+    state = [
+        problem
+        for problem in topic_problems(loaded(tmp_path, smaller), topics)
+        if "digits.state" in problem
+    ]
+    assert state == []
+
+
+def test_the_progress_of_a_merge_of_many_partitions(tmp_path: Path) -> None:
+    text = f"{LEAST}largest_message = 10000\n[limits]\nrecord_bytes = 10000\n"
+    configuration, topics = loaded(tmp_path, text), Existing()
+    topics.create(topic_plans(configuration, topics, partitions=2))
+    assert topic_problems(configuration, topics) == []
+    topics = Existing()
+    topics.create(topic_plans(configuration, topics, partitions=1_000))
+    assert any(
+        problem.startswith("kafka.largest_message: should be at least ")
+        and "the progress of the merge" in problem
+        for problem in topic_problems(configuration, topics)
+    )
