@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from stream_fs.errors import BadRecordRefused, PoisonFlood
 from stream_fs.pipeline.settings import DeadLetterSettings
+from stream_fs.records import Message
 from stream_fs.wire.dead_letters import Letter
 
 

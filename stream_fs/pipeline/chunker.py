@@ -4,13 +4,16 @@ A chunk is the next N good records; it ends right after the last of them, so bad
 belong to the next chunk. Neither the clock nor the way the messages came in batches has a say:
 reading the same partition from the same offset gives the same chunks. Nor has it in whether bad
 records are the end: that is decided when the chunk is taken in which they are, after all before it.
+
+Dead letters are held until their chunk is taken. Those behind the first `max_open_bytes` of a chunk
+are shortened: which ones depends on the bad records of that chunk alone.
 """
 
 from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,7 +24,7 @@ from stream_fs.pipeline.settings import Cut, DeadLetterSettings
 from stream_fs.records import Message, Messages
 from stream_fs.selector import Chunk
 from stream_fs.wire.batch import Batch, to_chunk
-from stream_fs.wire.dead_letters import Letter
+from stream_fs.wire.dead_letters import SHORT_BYTES, Letter
 from stream_fs.wire.decoder import RecordDecoder
 
 
@@ -74,6 +77,7 @@ class Chunker:
         self._start = start
         self._settled = settled
         self._judged = 0  # bad records of the open chunk that were endured
+        self._limited = 0  # dead letters when those of the open chunk were last shortened
         self._pieces: deque[_Piece] = deque()
         self._letters: deque[Letter] = deque()
         self.position = start
@@ -119,6 +123,7 @@ class Chunker:
         if self._letters:
             self._judge(self._place(complete), sequence == 1)
         if count > self.good:
+            self._limit_open()
             return None
         taken: list[_Piece] = []
         while count:
@@ -132,15 +137,36 @@ class Chunker:
         letters: list[Letter] = []
         while self._letters and self._letters[0].message.offset < following:
             letters.append(self._letters.popleft())
-        self._judged = 0
+        self._judged = self._limited = 0
         start, self._start = self._start, following
         return ReadyChunk(
             chunk=to_chunk([piece.batch for piece in taken]),
             start=start,
             next=following,
             as_of=max(int(piece.timestamps.max()) for piece in taken),
-            letters=tuple(letters),
+            letters=tuple(self._within_limit(letters)),
         )
+
+    def _limit_open(self) -> None:
+        """Shorten dead letters of the open chunk that will be shortened when it is taken.
+
+        Those behind the newest good record are counted from the first of them: the next good record
+        may close the chunk by its span, and they then belong to the next chunk.
+        """
+        if len(self._letters) == self._limited:
+            return
+        reach = self.reach
+        before = [letter for letter in self._letters if letter.message.offset < reach]
+        behind = list(self._letters)[len(before) :]
+        self._letters = deque([*self._within_limit(before), *self._within_limit(behind)])
+        self._limited = len(self._letters)
+
+    def _within_limit(self, letters: Sequence[Letter]) -> Iterator[Letter]:
+        """Dead letters that follow each other in a chunk, with those behind the limit shortened."""
+        room = self._policy.max_open_bytes
+        for letter in letters:
+            room -= letter.size
+            yield letter if room >= 0 else letter.shortened(SHORT_BYTES)
 
     def _place(self, count: int) -> float:
         """The offset behind so many good records; infinite where there are fewer."""

@@ -35,13 +35,15 @@ class DeadLetterSettings:
     `dead_letter` publishes them, `skip` counts them, `fail` stops at the first. Under
     `dead_letter` a flood stops the service: more than `max_ratio` of the records since the last
     chunk are bad (and at least `tolerated`), or more than `max_open` of them wait for it. A dead
-    letter that would need more than `largest` bytes is shortened.
+    letter that would need more than `largest` bytes is shortened, and so are those of a chunk
+    behind the first `max_open_bytes` of them: large bad records alone do not stop the service.
     """
 
     policy: Policy = "dead_letter"
     max_ratio: float = 0.5
     tolerated: int = 100
     max_open: int = 10_000
+    max_open_bytes: int = 32_000_000
     largest: int = dead_letter_limit(1_000_000)
 
 

@@ -26,6 +26,7 @@ def identity(settings: StreamSettings, topic: str, more: Mapping[str, object]) -
         "output.top": settings.output_top,
         "output.format": settings.output_format,
         "dead_letters.policy": letters.policy,
+        "dead_letters.max_open_bytes": letters.max_open_bytes,
         "bytes of the largest dead letter": letters.largest,
         "limits.record_bytes": settings.limits.record_bytes,
         "limits.views": settings.limits.views,

@@ -10,7 +10,8 @@ stream-fs-timestamp   and its timestamp, milliseconds since 1970
 Brokers limit the size of a message after compression, and a producer before it, so a message that
 was read may be too large to be written. The largest of its value, its key and its headers is then
 shortened, and the next largest if that is not enough: a value or key to its first `KEPT_BYTES`,
-headers by leaving all of them out. Further headers have the original size, and the digest:
+headers by leaving all of them out. The same is done where too many bytes would have to be held and
+written at once. Further headers have the original size, and the digest:
 
 stream-fs-value-bytes, stream-fs-value-sha256   of a value that was shortened
 stream-fs-key-bytes, stream-fs-key-sha256       of a key that was shortened
@@ -36,6 +37,8 @@ OWN_HEADERS_BYTES: Final = 2_048
 """More than the headers that a dead letter adds to a message that it carries whole."""
 KEPT_BYTES: Final = 1_024
 """What is left of a value or a key that is shortened."""
+SHORT_BYTES: Final = 4_096
+"""A dead letter of up to so many bytes stays whole, however many others are held."""
 
 _BATCH_BYTES: Final = 61
 """The header of a batch of records."""
@@ -54,7 +57,8 @@ def dead_letter_limit(largest_message: int) -> int:
 class Letter:
     """A bad record, what is wrong with it, and headers about parts of it that were shortened.
 
-    `size` is how many bytes its dead letter needed when it was made by `of`.
+    `size` is how many bytes its dead letter needed when it was made by `of`; it stays when the
+    letter is shortened once more.
     """
 
     message: Message

@@ -81,6 +81,7 @@ class Configuration(Section):
                 max_ratio=self.dead_letters.max_ratio,
                 tolerated=self.dead_letters.tolerated,
                 max_open=self.dead_letters.max_open,
+                max_open_bytes=self.dead_letters.max_open_bytes,
                 largest=dead_letter_limit(self.kafka.largest_message),
             ),
             merge_every=self.merge.every_seconds if self.merge.enabled else None,

@@ -140,6 +140,8 @@ class DeadLetters(Section):
     """Fewer bad records than this never stop it."""
     max_open: Count = 10_000
     """Bad records waiting for their chunk above which it stops in any case."""
+    max_open_bytes: Count = 32_000_000
+    """Bytes of a chunk's dead letters that are published whole; large ones behind are shortened."""
 
 
 class State(Section):

@@ -109,6 +109,35 @@ def test_records_that_no_dead_letter_can_carry_are_shortened(
     assert_undisturbed(stream, 2)
 
 
+def test_of_many_large_bad_records_the_last_ones_are_shortened(
+    make_stream: MakeStream, member: MakeMember
+) -> None:
+    """Held and sent at once would be 27 MB; the service goes on, after a crash as well."""
+    stream = make_stream({"dead_letters.max_open_bytes": 5_000_000, "output.linger_seconds": 0.0})
+    good, large = chunks(2), b"x" * 900_000
+    stream.feed(good[:FIRST])
+    stream.feed([value for record in good[FIRST:] for value in (large, large, record)])
+    first = member(stream)
+    first.at("records sent", 2, crash)
+    with pytest.raises(Crash):
+        first.until(lambda: False, "the crash")
+    first.die()
+    second = member(stream)
+    second.completes(2)
+    letters = stream.letters()[stream.only]
+    assert [len(letter.value or b"") for letter in letters] == [900_000] * 5 + [1024] * 25
+    assert all(cuts(letter)["stream-fs-value-bytes"] == "900000" for letter in letters[5:])
+    assert_undisturbed(stream, 2)
+
+
+class Crash(BaseException):
+    """Nothing catches this on the way out."""
+
+
+def crash() -> None:
+    raise Crash
+
+
 def cuts(letter: Published) -> dict[str, str]:
     """What the headers say of parts that were shortened."""
     parts = ("value", "key", "headers")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,9 +14,19 @@ from stream_fs.pipeline.administration import begin_at
 from stream_fs.pipeline.chunker import Chunker
 from stream_fs.pipeline.ports import Partition
 from stream_fs.pipeline.settings import Cut, DeadLetterSettings
-from stream_fs.records import Message
+from stream_fs.records import Message, Payload
 from stream_fs.wire.decoder import RecordDecoder
-from tests.unit.pipeline.lives import STATE, TOPIC, Life, broker, fill, published, records, settings
+from tests.unit.pipeline.lives import (
+    LETTERS,
+    STATE,
+    TOPIC,
+    Life,
+    broker,
+    fill,
+    published,
+    records,
+    settings,
+)
 from tests.unit.pipeline.test_ahead import slow
 
 RESET = "stream-fs checkpoint reset --topic in --partition 0"
@@ -123,6 +134,98 @@ def test_the_end_does_not_depend_on_batches(
     assert (one_by_one[1] is not None) is ends
     for size in (2, 3, 7, 16, 50, 300):
         assert outcome(values, policy, cut, size) == one_by_one
+
+
+LARGE = b"x" * 6_000
+ROOMY = DeadLetterSettings(max_ratio=1.0, max_open_bytes=20_000)
+SHORTENED = "stream-fs-value-sha256"
+
+
+def letters_of(
+    values: Sequence[bytes], cut: Cut, size: int, begun: tuple[int, int] = (0, 0)
+) -> dict[int, list[Payload]]:
+    """The dead letters of every chunk, of records that come so many at a time.
+
+    `begun` is how many chunks there were before, and the offset behind them.
+    """
+    sequence, start = begun
+    chunker = Chunker(RecordDecoder(settings().views, "msgpack"), ROOMY, start)
+    found: dict[int, list[Payload]] = {}
+    messages = [
+        Message(TOPIC, 0, offset, 1000 * (offset // 4), None, value, ())
+        for offset, value in enumerate(values)
+    ][start:]
+    for at in range(0, len(messages), size):
+        chunker.add(messages[at : at + size])
+        while (ready := chunker.take(sequence + 1, cut)) is not None:
+            sequence += 1
+            found[sequence] = [letter.payload for letter in ready.letters]
+            ENDS[cut, sequence] = ready.next
+    return found
+
+
+ENDS: dict[tuple[Cut, int], int] = {}
+
+
+def shortened(letters: Sequence[Payload]) -> list[bool]:
+    return [any(name == SHORTENED for name, _ in letter.headers) for letter in letters]
+
+
+@pytest.mark.parametrize("cut", [Cut(CHUNK, FIRST), Cut(CHUNK, FIRST, 2000)], ids=["count", "span"])
+def test_which_dead_letters_are_shortened_does_not_depend_on_batches_or_on_a_restart(
+    cut: Cut,
+) -> None:
+    values: list[bytes] = []
+    for number, good in enumerate(GOOD[:120]):
+        values += [good, *[LARGE] * (number % 7 // 3), *[BAD] * (number % 5 // 4)]
+        if number in (39, 40, 75):
+            values += [LARGE] * 5
+    one_by_one = letters_of(values, cut, 1)
+    assert sum(map(len, one_by_one.values())) > 50
+    found = [shortened(letters) for letters in one_by_one.values()]
+    assert any(any(chunk) for chunk in found)
+    assert not all(all(chunk) for chunk in found)
+    for size in (2, 3, 7, 16, 50, 500):
+        assert letters_of(values, cut, size) == one_by_one
+    for sequence in list(one_by_one)[:-1]:
+        rest = {number: one_by_one[number] for number in one_by_one if number > sequence}
+        assert letters_of(values, cut, 5, (sequence, ENDS[cut, sequence])) == rest
+
+
+def test_the_first_dead_letters_of_a_chunk_are_whole_and_small_ones_always() -> None:
+    values = [*GOOD[:10], *[LARGE, BAD] * 6, *GOOD[10:FIRST], LARGE, *GOOD[FIRST : FIRST + CHUNK]]
+    first, second = letters_of(values, Cut(CHUNK, FIRST), 4).values()
+    assert shortened(first) == [False, False] * 3 + [True, False] * 3
+    assert {letter.value for letter in first} == {LARGE, BAD, LARGE[:1024]}
+    assert shortened(second) == [False]
+
+
+@pytest.mark.parametrize("cut", [Cut(500, 500), Cut(500, 500, 10**9)], ids=["count", "span"])
+def test_the_memory_of_dead_letters_is_bounded(cut: Cut) -> None:
+    policy = DeadLetterSettings(max_ratio=1.0, max_open_bytes=2_000_000)
+    chunker = Chunker(RecordDecoder(settings().views, "msgpack"), policy, 0)
+    tracemalloc.start()
+    for offset in range(150):
+        value = bytes(1_000_000) if offset % 3 else GOOD[offset]
+        chunker.add([Message(TOPIC, 0, offset, 0, None, value, ())])
+        assert chunker.take(1, cut) is None
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert held < 6_000_000
+
+
+def test_occasional_large_bad_records_do_not_stop_a_stream() -> None:
+    values = [
+        value
+        for number, good in enumerate(GOOD)
+        for value in ([good, LARGE] if number % 3 == 0 else [good])
+    ]
+    made = broker()
+    fill(made, values)
+    bound = DeadLetterSettings(max_open_bytes=20_000)
+    assert Life(made, settings(dead_letters=bound)).run()
+    assert len(published(made)) == 13
+    assert {len(value) for _, value, _ in published(made, LETTERS)} == {len(LARGE), 1024}
 
 
 def test_what_an_earlier_life_has_dealt_with_is_endured() -> None:

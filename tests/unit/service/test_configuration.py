@@ -60,6 +60,7 @@ policy = "skip"
 max_ratio = 0.25
 tolerated = 3
 max_open = 30
+max_open_bytes = 5000
 [state]
 topic = "state-of-{topic}"
 [limits]
@@ -87,6 +88,8 @@ properties = { "client.rack" = "r", "check.crcs" = true }
     dead_letters = settings.dead_letters
     assert (dead_letters.policy, dead_letters.max_ratio) == ("skip", 0.25)
     assert (dead_letters.tolerated, dead_letters.max_open) == (3, 30)
+    assert (dead_letters.max_open_bytes, dead_letters.largest) == (5000, 2000 + 65_536)
+    assert settings.part_bytes == 2000
     fourier, pixels = settings.views
     assert (fourier.dtype, fourier.transform) == ("float64", "unit")
     assert (pixels.dtype, pixels.transform) == ("float32", "none"), "the preset's transform"

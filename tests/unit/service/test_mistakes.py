@@ -80,6 +80,11 @@ from tests.unit.service.configuring import LEAST, loaded, problems, with_lines
             "max_open = 0",
             "dead_letters.max_open: should be greater than or equal to 1, got 0",
         ),
+        (
+            "dead_letters",
+            "max_open_bytes = 0",
+            "dead_letters.max_open_bytes: should be greater than or equal to 1, got 0",
+        ),
         ("state", 'topic = "s"', "state.topic: should contain {topic} once"),
         ("state", 'topic = "{topic}"', "state.topic: topic 'digits' is an input topic already"),
         ("state", 'topic = "{topic} s"', "state.topic: should be 1 to 249 letters, "),
