@@ -67,10 +67,8 @@ def state_plan(
     Compaction leaves the newest segment alone: small ones, so that it does not grow to a gigabyte.
     A batch in it has one part of a snapshot, or several small ones.
     """
-    one, several = (
-        part_bytes(largest_message) + _STATE_BATCH_BYTES,
-        min(largest_message, BATCH_SIZE),
-    )
+    one = part_bytes(largest_message) + _STATE_BATCH_BYTES
+    several = min(largest_message, BATCH_SIZE)
     config = {
         "cleanup.policy": "compact",
         "segment.bytes": str(64 * 2**20),

@@ -40,7 +40,7 @@ def test_state_is_compacted_soon() -> None:
 
 @pytest.mark.parametrize(
     ("largest", "needed"),
-    [(2_000, 3_024), (500_000, 501_024), (1_000_000, 1_000_000), (5_000_000, 1_000_000)],
+    [(2_000, 6_096), (500_000, 504_096), (1_000_000, 1_000_000), (5_000_000, 1_000_000)],
 )
 def test_the_state_topic_has_to_allow_parts_and_batches(largest: int, needed: int) -> None:
     plan = state_plan("state", 4, largest)

@@ -25,11 +25,21 @@ from stream_fs.errors import (
 from stream_fs.pipeline.ports import Stored
 from stream_fs.pipeline.settings import DeadLetterSettings
 from stream_fs.replay import journal as journal_module
+from stream_fs.replay.identity import check_same, identity
 from stream_fs.replay.journal import Journal
 from stream_fs.replay.outputs import FileOutput, NoOutput, StreamOutput
 from stream_fs.replay.run import Plan, Summary, replay
 from stream_fs.replay.sources import Source
-from tests.unit.pipeline.lives import LETTERS, RANKINGS, Crash, Life, broker, fill, settings
+from tests.unit.pipeline.lives import (
+    LETTERS,
+    RANKINGS,
+    TOPIC,
+    Crash,
+    Life,
+    broker,
+    fill,
+    settings,
+)
 from tests.unit.replay.replays import BAD, VALUES, Folder
 
 
@@ -358,6 +368,17 @@ def test_another_configuration_is_refused(
     assert caught.value.differences == (line,)
     assert "begin anew with another checkpoint" in str(caught.value)
     assert (folder.output, folder.checkpoint.read_bytes()) == before
+
+
+def test_a_checkpoint_of_an_earlier_release_lacks_some_facts() -> None:
+    now = identity(settings(), TOPIC, {})
+    before = {name: value for name, value in now.items() if "max_open_bytes" not in name}
+    check_same("checkpoint", before, now)
+    with pytest.raises(ReplayChanged, match="max_open_bytes"):
+        check_same("checkpoint", {**now, "dead_letters.max_open_bytes": "7"}, now)
+    without_policy = {name: value for name, value in now.items() if "policy" not in name}
+    with pytest.raises(ReplayChanged, match="policy: not there"):
+        check_same("checkpoint", without_policy, now)
 
 
 @pytest.mark.parametrize(
