@@ -40,7 +40,7 @@ def identity(settings: StreamSettings, topic: str, more: Mapping[str, object]) -
     return {name: repr(value) for name, value in facts.items()}
 
 
-_LATER: Final = {"dead_letters.max_open_bytes", "bytes of the largest dead letter"}
+LATER: Final = {"dead_letters.max_open_bytes", "bytes of the largest dead letter"}
 """Facts that checkpoints of releases up to 0.1 do not have."""
 
 
@@ -49,7 +49,7 @@ def check_same(checkpoint: str, before: Mapping[str, Any], now: Mapping[str, str
     differences = [
         f"{name}: {_shown(before.get(name))} → {_shown(now.get(name))}"
         for name in dict.fromkeys([*now, *before])
-        if before.get(name) != now.get(name) and (name in before or name not in _LATER)
+        if before.get(name) != now.get(name) and (name in before or name not in LATER)
     ]
     if differences:
         raise ReplayChanged(checkpoint, differences)

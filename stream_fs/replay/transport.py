@@ -46,8 +46,8 @@ class FileTransport:
         self.timestamp = timestamp
         self.first_notes: Mapping[str, Plain] = {}
         """What the next transaction notes besides, once."""
-        self.owner = 0
-        """Grows with every outbox that takes over."""
+        self.tenures = dict.fromkeys((False, True), 0)
+        """Grow with every outbox that takes over, a legacy one or not."""
 
     def input(self, topics: Sequence[str], assignment: Assignment) -> FileInput:
         """The records of the files."""
@@ -59,12 +59,12 @@ class FileTransport:
         self,
         partition: Partition,
         *,
-        legacy: bool = False,  # noqa: ARG002  # the lock is that of every release
+        legacy: bool = False,
     ) -> FileOutbox:
-        """The way into the files; the lock on the journal fences other processes."""
+        """The way into the files; the lock on the journal fences processes of every release."""
         if partition != self.partition:
             raise FatalError(f"the files are those of {self.partition}, not of {partition}")
-        return FileOutbox(self)
+        return FileOutbox(self, legacy=legacy)
 
     def merge_outbox(self, *, legacy: bool = False) -> FileOutbox:  # noqa: ARG002  # there is none
         """There is none: a single partition is not merged."""
@@ -86,18 +86,19 @@ class FileTransport:
 class FileOutbox:
     """See `stream_fs.pipeline.ports.Outbox`; a transaction is in memory until it is committed."""
 
-    def __init__(self, transport: FileTransport) -> None:
+    def __init__(self, transport: FileTransport, *, legacy: bool) -> None:
         self._transport = transport
+        self._legacy = legacy
         self._tenure: int | None = None
         self._state: list[Stored] = []
         self._published: dict[str, list[Outgoing]] = {}
         self._open = False
 
     def take_over(self) -> bool:
-        """Fence every other outbox of this transport; other processes are kept out by a lock."""
+        """Fence every other outbox of this kind; other processes are kept out by a lock."""
         self._void()
-        self._transport.owner += 1
-        self._tenure = self._transport.owner
+        self._transport.tenures[self._legacy] += 1
+        self._tenure = self._transport.tenures[self._legacy]
         return True
 
     def begin(self) -> None:
@@ -167,7 +168,7 @@ class FileOutbox:
         return None if mark is None else list(mark)
 
     def _check(self) -> None:
-        if self._tenure != self._transport.owner:
+        if self._tenure != self._transport.tenures[self._legacy]:
             self._void()
             raise FencedError("another outbox has taken over")
 

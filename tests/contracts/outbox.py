@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from stream_fs.errors import FencedError
@@ -22,6 +24,20 @@ def publish(outbox: Outbox, topic: str, value: bytes) -> None:
     outbox.begin()
     outbox.send(records(topic, value))
     outbox.commit()
+
+
+def assert_separate(backend: Backend, topic: str, make: Callable[[bool], Outbox]) -> None:
+    """A legacy owner and the present one do not fence each other, but those of their kind."""
+    old, present = owner(make(True)), owner(make(False))
+    for outbox in (old, present):
+        publish(outbox, topic, b"sound")
+    owner(make(True)).close()
+    with pytest.raises(FencedError):
+        publish(old, topic, b"fenced")
+    publish(present, topic, b"sound")
+    assert values(published(backend, topic, 3)) == [b"sound"] * 3
+    old.close()
+    present.close()
 
 
 class OutboxContract:
@@ -207,26 +223,15 @@ class OutboxContract:
         """Streams of one group have owners of their own; older releases had one for the group."""
         partition = Partition(backend.topic(), 0)
         transport = backend.transport()
-        old = [
-            owner(made)
-            for made in (
-                transport.outbox(partition, legacy=True),
-                transport.merge_outbox(legacy=True),
-            )
-        ]
-        present = [owner(transport.outbox(partition)), owner(transport.merge_outbox())]
-        for outbox in (*old, *present):
-            publish(outbox, partition.topic, b"sound")
-        owner(transport.outbox(partition, legacy=True)).close()
-        owner(transport.merge_outbox(legacy=True)).close()
-        for outbox in old:
-            with pytest.raises(FencedError):
-                publish(outbox, partition.topic, b"fenced")
-        for outbox in present:
-            publish(outbox, partition.topic, b"sound")
-        assert values(published(backend, partition.topic, 6)) == [b"sound"] * 6
-        for outbox in (*old, *present):
-            outbox.close()
+        assert_separate(
+            backend, partition.topic, lambda legacy: transport.outbox(partition, legacy=legacy)
+        )
+
+    def test_so_is_the_legacy_owner_of_the_merge(self, backend: Backend) -> None:
+        transport = backend.transport()
+        assert_separate(
+            backend, backend.topic(), lambda legacy: transport.merge_outbox(legacy=legacy)
+        )
 
     def test_closing_voids_an_open_transaction(self, backend: Backend) -> None:
         topic = backend.topic()

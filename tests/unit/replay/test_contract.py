@@ -110,6 +110,7 @@ class TestFileOutbox:
     test_who_was_fenced_may_take_over_again = _.test_who_was_fenced_may_take_over_again
     test_an_owner_may_take_over_once_more = _.test_an_owner_may_take_over_once_more
     test_a_fenced_outbox = _.test_a_fenced_outbox_can_be_aborted_and_closed
+    test_a_legacy_owner = _.test_a_legacy_owner_is_another_one
     test_closing_voids_an_open_transaction = _.test_closing_voids_an_open_transaction
     test_never_took_over = _.test_an_outbox_that_never_took_over_can_be_closed
 

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import pytest
 
-from stream_fs.checkpoint import decode_progress, encode_progress
+from stream_fs.checkpoint import decode_progress, encode_progress, parse_key
 from stream_fs.errors import (
     BrokenFile,
     ConfigurationChanged,
@@ -25,7 +25,7 @@ from stream_fs.errors import (
 from stream_fs.pipeline.ports import Stored
 from stream_fs.pipeline.settings import DeadLetterSettings
 from stream_fs.replay import journal as journal_module
-from stream_fs.replay.identity import check_same, identity
+from stream_fs.replay.identity import LATER, check_same, identity
 from stream_fs.replay.journal import Journal
 from stream_fs.replay.outputs import FileOutput, NoOutput, StreamOutput
 from stream_fs.replay.run import Plan, Summary, replay
@@ -368,6 +368,47 @@ def test_another_configuration_is_refused(
     assert caught.value.differences == (line,)
     assert "begin anew with another checkpoint" in str(caught.value)
     assert (folder.output, folder.checkpoint.read_bytes()) == before
+
+
+def test_a_checkpoint_of_an_earlier_release_is_continued(folder: Folder) -> None:
+    """Its keys name no owner, and its notes lack some facts."""
+    replay(folder.plan())
+    whole = folder.output
+    other = Folder(folder.path / "other", VALUES[:80])
+    replay(other.plan())
+    as_written_before(other.checkpoint)
+    other.fill(VALUES)
+    summary = replay(other.plan())
+    assert other.output == whole
+    assert summary.remarks == []
+
+
+def as_written_before(path: Path) -> None:
+    """Turn a checkpoint into what releases up to 0.1 wrote."""
+    journal = Journal(path, writing=False)
+    records, notes = list(journal.records), dict(journal.notes)
+    journal.close()
+    notes["run"] = {name: value for name, value in notes["run"].items() if name not in LATER}
+    path.unlink()
+    journal = Journal(path)
+    rewritten = []
+    for record in records:
+        parsed = parse_key(record.key)
+        assert parsed is not None
+        keys = replace(parsed.keys, owner=None)
+        key, value = keys.progress, record.value
+        if parsed.holds == "progress":
+            progress = decode_progress(record.value or b"")
+            value = encode_progress(replace(progress, owner=None))
+        elif parsed.part is None:
+            key = keys.manifest(parsed.slot or 0)
+        else:
+            key = keys.part(parsed.slot or 0, parsed.part)
+        while journal.reserve() < record.offset:
+            pass
+        rewritten.append(Stored(record.offset, key, value))
+    journal.commit(rewritten, notes)
+    journal.close()
 
 
 def test_a_checkpoint_of_an_earlier_release_lacks_some_facts() -> None:
