@@ -11,12 +11,12 @@ from typing import TypeAlias
 import numpy as np
 from scipy import sparse
 from scipy.linalg import eigh
-from scipy.sparse.linalg import eigsh
 
 from stream_fs.evaluate.data import Labels, Matrix
 from stream_fs.evaluate.gimc import gimc_flsd
 from stream_fs.evaluate.graphs import Graph, ViewGraph, degrees, unit_rows
 from stream_fs.evaluate.learn import k_means
+from stream_fs.selector.eigenvectors import sparse_eigenvectors
 
 DENSE_LIMIT = 500
 
@@ -52,8 +52,8 @@ def _leading(graph: Graph, count: int, seed: int) -> Matrix:
     n = graph.shape[0]
     if n <= max(DENSE_LIMIT, 4 * count):
         return np.asarray(eigh(graph.toarray(), subset_by_index=(n - count, n - 1))[1])
-    start = np.random.default_rng(seed).standard_normal(n)
-    return np.asarray(eigsh(graph, k=count, which="LA", v0=start, ncv=max(4 * count, 40))[1])
+    source = np.random.default_rng(seed)
+    return sparse_eigenvectors(graph, count, source.standard_normal(n), max(4 * count, 40), source)
 
 
 JUDGES: Mapping[str, Judge] = {"gimc": gimc_flsd, "spectral": spectral}

@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 import scipy.sparse
 from scipy.cluster.vq import kmeans2
-from scipy.sparse.linalg import eigsh
 
 from stream_fs.selector.arrays import Floats, Indices, Rows, Working, cross, times
+from stream_fs.selector.eigenvectors import leading_eigenvectors
 from stream_fs.selector.graph import Graph
 
 SHARPNESS = 3.0
@@ -27,8 +26,6 @@ HARDNESS = 0.9
 """Weight of the cluster that the first chunk's k-means chose; the rest is spread evenly."""
 STARTS = 5
 """Starts of k-means, the best of which is kept."""
-DENSE_ROWS = 1000
-"""Up to here all eigenvectors are cheaper than an iterative solver."""
 
 
 CANCELLED = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-12}
@@ -80,22 +77,12 @@ def spectral_start(graphs: Sequence[Graph], clusters: int, source: np.random.Gen
         S = S + graph.S
     degrees = np.asarray(S.sum(axis=1), np.float64).ravel()
     scale = 1 / np.sqrt(np.maximum(degrees, 1e-12 * max(degrees.max(), 1.0)))
-    vectors = _leading_eigenvectors(S.multiply(scale[:, None]).multiply(scale), clusters, source)
+    vectors = leading_eigenvectors(S.multiply(scale[:, None]).multiply(scale), clusters, source)
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     labels = _kmeans(vectors / np.where(lengths > 0, lengths, 1.0), clusters, source)
     P = np.full((len(labels), clusters), (1 - HARDNESS) / clusters)
     P[np.arange(len(labels)), labels] += HARDNESS
     return P
-
-
-def _leading_eigenvectors(M: Any, count: int, source: np.random.Generator) -> Floats:
-    size = M.shape[0]
-    if size <= DENSE_ROWS or count >= size - 1:
-        first = max(size - count, 0)
-        _, vectors = scipy.linalg.eigh(M.toarray(), subset_by_index=[first, size - 1])
-    else:
-        _, vectors = eigsh(scipy.sparse.csr_array(M), k=count, which="LA", v0=source.random(size))
-    return np.asarray(vectors, np.float64)
 
 
 def _kmeans(points: Floats, clusters: int, source: np.random.Generator) -> Any:

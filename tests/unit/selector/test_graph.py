@@ -10,7 +10,7 @@ import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stream_fs.selector import consensus
+from stream_fs.selector import consensus, eigenvectors
 from stream_fs.selector.consensus import (
     Evidence,
     Profile,
@@ -71,7 +71,7 @@ def test_the_first_clusters_are_those_of_the_graph(
     dense_rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By either way to the eigenvectors."""
-    monkeypatch.setattr(consensus, "DENSE_ROWS", dense_rows)
+    monkeypatch.setattr(eigenvectors, "DENSE_ROWS", dense_rows)
     rng = np.random.default_rng(1)
     X, labels = blobs(rng, 20)
     order = rng.permutation(60)
@@ -104,7 +104,7 @@ def test_the_best_of_several_starts_is_kept(monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_cluster_may_lose_its_rows_without_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two kinds of rows for three clusters: one of k-means' is empty, whatever it begins with."""
     kinds = np.repeat(np.eye(2, 3), 3, axis=0)
-    monkeypatch.setattr(consensus, "_leading_eigenvectors", lambda *_: kinds)
+    monkeypatch.setattr(consensus, "leading_eigenvectors", lambda *_: kinds)
     every = np.ones((6, 6)) - np.eye(6)
     graph = Graph(scipy.sparse.csr_array(every), every.sum(axis=1))
     P = spectral_start([graph], 3, np.random.default_rng(0))
