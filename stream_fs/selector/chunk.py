@@ -6,6 +6,7 @@ of the chunk. After `read_chunk` nothing further down has to ask whether a value
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -14,7 +15,7 @@ import numpy as np
 import scipy.sparse
 
 from stream_fs.errors import InvalidChunk
-from stream_fs.selector.arrays import Mask, Rows
+from stream_fs.selector.arrays import Mask, Rows, Working
 from stream_fs.selector.params import View
 
 LARGEST = 1e50
@@ -88,8 +89,8 @@ def concatenate(chunks: Sequence[Chunk]) -> Chunk:
         ]
         parts: list[Any] = [chunk.views[name].rows for chunk in chunks if name in chunk.views]
         rows: Rows
-        if all(isinstance(part, scipy.sparse.csr_array) for part in parts):
-            rows = scipy.sparse.csr_array(scipy.sparse.vstack(parts, format="csr"))
+        if all(isinstance(part, scipy.sparse.csr_array) for part in parts) or few_stored(parts):
+            rows = stacked(parts)
         else:
             rows = np.concatenate(
                 [
@@ -99,6 +100,31 @@ def concatenate(chunks: Sequence[Chunk]) -> Chunk:
             )
         views[name] = ViewRows(rows, np.concatenate(masks))
     return Chunk(sum(chunk.size for chunk in chunks), views)
+
+
+def few_stored(parts: Sequence[Rows]) -> bool:
+    """Whether less than half of the values of several matrices are stored: worth to stay CSR.
+
+    Otherwise the dense matrix takes memory in proportion to what was given.
+    """
+    stored = sum(
+        part.nnz if isinstance(part, scipy.sparse.csr_array) else part.size for part in parts
+    )
+    return 2 * stored < sum(math.prod(part.shape) for part in parts)
+
+
+def stacked(parts: Sequence[Rows]) -> Rows:
+    """The rows of several matrices as CSR; of dense rows every value is stored, zeros too."""
+    matrices: list[Any] = [
+        part if isinstance(part, scipy.sparse.csr_array) else _every_value(part) for part in parts
+    ]
+    return scipy.sparse.csr_array(scipy.sparse.vstack(matrices, format="csr"))
+
+
+def _every_value(rows: Working) -> Rows:
+    n, d = rows.shape
+    columns = np.tile(np.arange(d, dtype=np.int32), n)
+    return scipy.sparse.csr_array((rows.ravel(), columns, np.arange(n + 1) * d), shape=(n, d))
 
 
 def detached(chunk: Chunk) -> Chunk:

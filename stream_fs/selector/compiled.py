@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from stream_fs.selector import library
-from stream_fs.selector.arrays import CEILINGS, FLOORS, Rows, Working
+from stream_fs.selector.arrays import CEILINGS, FLOORS, Scaled, Shifted, Working
 from stream_fs.selector.problem import Factors, Losses, Problem, Terms
 from stream_fs.selector.updates import EPSILON, Ties, row_lengths
 
@@ -87,8 +87,9 @@ class CompiledTurns:
         )
 
 
-def _rows(rows: Rows) -> dict[str, Any]:
+def _rows(rows: Scaled) -> dict[str, Any]:
     """The rows as they lie, dense or in CSR."""
+    assert not isinstance(rows, Shifted), "shifted rows are for numpy"
     if isinstance(rows, np.ndarray):
         dense = np.ascontiguousarray(rows)
         return {"rows": dense, **dict.fromkeys(("row_starts", "row_columns", "row_values"))}

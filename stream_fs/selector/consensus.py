@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 from scipy.cluster.vq import kmeans2
 
-from stream_fs.selector.arrays import Floats, Indices, Rows, Working, cross, times
+from stream_fs.selector.arrays import Floats, Indices, Scaled, Working, cross, times
 from stream_fs.selector.eigenvectors import leading_eigenvectors
 from stream_fs.selector.graph import Graph
 
@@ -49,7 +48,7 @@ class Evidence:
     `gram` (n×n) has the products of y = x̃ − `origin` (d), a point near which the rows lie.
     """
 
-    rows: Rows
+    rows: Scaled
     at: Indices
     sum: Floats
     origin: Working
@@ -141,7 +140,7 @@ def clusters_with(before: Clusters, view: Evidence, P: Floats) -> Clusters:
 def _spread(view: Evidence, share: Working) -> Working:
     """P̃ᵀYYᵀ, ((K+1)×n): with n×n products that are known, or with the rows where that is less."""
     n, d = view.rows.shape
-    if n <= 2 * d or isinstance(view.rows, scipy.sparse.csr_array):
+    if n <= 2 * d or not isinstance(view.rows, np.ndarray):
         return share @ view.gram
     Y = view.rows - view.origin if view.origin.any() else view.rows
     return times(Y, cross(Y, share.T)).T

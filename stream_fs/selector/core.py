@@ -12,7 +12,7 @@ from typing import Literal, get_args
 
 from stream_fs.errors import InvalidParameter
 from stream_fs.selector import library
-from stream_fs.selector.arrays import Working
+from stream_fs.selector.arrays import Shifted, Working
 from stream_fs.selector.choice import Choose, choose_compiled, choose_with_numpy
 from stream_fs.selector.compiled import CompiledTurns
 from stream_fs.selector.nearest import Nearest, nearest_compiled, nearest_with_numpy
@@ -38,9 +38,13 @@ def in_use() -> Core:
 def begin(
     problems: Sequence[Problem], tied: Ties, U: Working, start: Sequence[Working], repeats: int
 ) -> Turns:
-    """The turns of a chunk, on the core in use; with rows of another precision than U, on numpy."""
-    mixed = any(problem.data.rows.dtype != U.dtype for problem in problems)
-    turns = NumpyTurns if mixed or in_use() == "numpy" else CompiledTurns
+    """The turns of a chunk, on the core in use; on numpy for what the compiled one does not take.
+
+    That is rows of another precision than U, and rows that are shifted.
+    """
+    rows = [problem.data.rows for problem in problems]
+    other = any(isinstance(part, Shifted) or part.dtype != U.dtype for part in rows)
+    turns = NumpyTurns if other or in_use() == "numpy" else CompiledTurns
     return turns(problems, tied, U, start, repeats)
 
 

@@ -16,7 +16,7 @@ from stream_fs.selector.arrays import (
     Floats,
     Indices,
     Mask,
-    Rows,
+    Scaled,
     Working,
     cross,
     row_square_sums,
@@ -37,7 +37,7 @@ class Imputed:
     `source` and `share` (N,) say which of its terms `product` takes for a row, and how much of it.
     """
 
-    rows: Rows
+    rows: Scaled
     at: Indices
     gaps: Indices
     before: Indices
@@ -56,7 +56,7 @@ class Imputed:
 
 
 def impute(
-    rows: Rows, present: Mask, carried: Floats, n: float, j: float, weights: Weights
+    rows: Scaled, present: Mask, carried: Floats, n: float, j: float, weights: Weights
 ) -> Imputed:
     """Weights of the chunk's rows, after `n` present ones among `j` instances (Eq. 3–4)."""
     at, gaps = np.flatnonzero(present), np.flatnonzero(~present)

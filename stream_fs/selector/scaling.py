@@ -5,6 +5,9 @@
 `none`    x̃ = x
 
 x̃ is non-negative. Earlier sums are not rescaled when a range widens.
+
+CSR rows stay sparse: where a feature has been negative, zeros are not the lowest values any more,
+and the rows are held as their sparse part and a share of what rows of zeros become (`Shifted`).
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from stream_fs.selector.arrays import Floats, Rows
+from stream_fs.selector.arrays import Floats, Rows, Scaled, Shifted
 from stream_fs.selector.state import Range
 
 _SAFE = (1e-15, 1e15)
@@ -29,6 +32,8 @@ def widen(seen: Range | None, rows: Rows) -> Range:
     if isinstance(rows, scipy.sparse.csr_array):
         hi = np.asarray(rows.max(axis=0).toarray(), np.float64).ravel()
         lo = np.zeros_like(hi)
+        if rows.data.min(initial=0.0) < 0:  # in rows that came dense
+            np.minimum(lo, rows.min(axis=0).toarray().ravel(), out=lo)
     else:
         lo, hi = rows.min(axis=0).astype(np.float64), rows.max(axis=0).astype(np.float64)
     if seen is None:
@@ -36,14 +41,14 @@ def widen(seen: Range | None, rows: Rows) -> Range:
     return Range(np.minimum(seen.lo, lo), np.maximum(seen.hi, hi))
 
 
-def minmax(rows: Rows, seen: Range) -> Rows:
+def minmax(rows: Rows, seen: Range) -> Scaled:
     """Rows as shares of each feature's range, then to unit length; a constant feature is 0.
 
-    Needs lo ≤ x ≤ hi. Sparse rows stay sparse while lo is 0 throughout.
+    Needs lo ≤ x ≤ hi; of CSR, lo ≤ 0, and every value stored in rows with a negative one.
     """
     if isinstance(rows, scipy.sparse.csr_array):
         if seen.lo.any():
-            return minmax(rows.toarray(), seen)
+            return _shifted(rows, seen)
         shares = rows.data / _positive(seen.hi)[rows.indices]
         return unit(_with_data(rows, shares.astype(rows.dtype)))
     span = seen.hi / 2 - seen.lo / 2  # half of it: the whole could overflow
@@ -54,6 +59,36 @@ def minmax(rows: Rows, seen: Range) -> Rows:
     half -= (seen.lo / 2).astype(working)
     half /= _positive(span).astype(working)
     return unit(half.astype(rows.dtype, copy=False), owned=True)
+
+
+def _shifted(rows: Any, seen: Range) -> Shifted:
+    """CSR rows x in a range from below zero: o = −lo/(hi − lo), s = x/(hi − lo) + o, x̃ = s/‖s‖.
+
+    Rows that store every value hold x̃ itself and no share of o, so that nothing cancels. Squares
+    are taken relative to a row's largest number, o relative to its own: neither can underflow.
+    """
+    half = _positive(seen.hi / 2 - seen.lo / 2)  # the whole could overflow
+    offset = np.abs(seen.lo) / 2 / half
+    most = float(offset.max())
+    offset /= most if most > 0 else 1.0
+    counts, columns = np.diff(rows.indptr), rows.indices
+    at, whole = np.repeat(np.arange(len(counts)), counts), counts == rows.shape[1]
+    values = rows.data.astype(np.float64) / 2
+    values -= np.where(whole[at], seen.lo[columns] / 2, 0.0)
+    values /= half[columns]
+    shares = _with_data(rows, values)
+    share = np.where(whole, 0.0, most)
+    peak = _positive(np.maximum(np.asarray(shares.max(axis=1).toarray()).ravel(), share))
+    values, share = values / peak[at], share / peak
+    squares = np.bincount(
+        at, values * (values + 2 * share[at] * offset[columns]), minlength=len(counts)
+    )
+    norms = _positive(np.sqrt(squares + share**2 * (offset @ offset)))
+    return Shifted(
+        _with_data(rows, (values / norms[at]).astype(rows.dtype)),
+        (share / norms).astype(rows.dtype),
+        offset.astype(rows.dtype),
+    )
 
 
 def unit(rows: Rows, *, owned: bool = False) -> Rows:
@@ -100,5 +135,5 @@ def _positive(numbers: Floats) -> Any:
     return np.where(numbers > 0, numbers, 1.0)
 
 
-def _with_data(rows: Any, data: Any) -> Rows:
+def _with_data(rows: Any, data: Any) -> scipy.sparse.csr_array[Any]:
     return scipy.sparse.csr_array((data, rows.indices, rows.indptr), shape=rows.shape)

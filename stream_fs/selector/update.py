@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 
 from stream_fs.errors import InvalidChunk
 from stream_fs.selector.arrays import (
     TINY,
     Floats,
     Rows,
+    Scaled,
     Working,
     column_square_sums,
     column_sums,
@@ -156,7 +156,7 @@ def _part(state: State, view: View, before: ViewState, given: ViewRows) -> _Part
     data = impute(rows, given.present, before.sum, before.n, state.j, params.weights)
     total = column_sums(rows)
     origin = _origin(view, rows, total, before)
-    products = gram(rows - origin if origin.any() else rows)
+    products = gram(rows - origin if isinstance(rows, np.ndarray) and origin.any() else rows)
     problem = Problem(
         data=data,
         energy=energy(data, products, origin),
@@ -172,19 +172,19 @@ def _part(state: State, view: View, before: ViewState, given: ViewRows) -> _Part
     return _Part(view, before, span, graph, problem, evidence)
 
 
-def _origin(view: View, rows: Rows, total: Floats, before: ViewState) -> Working:
+def _origin(view: View, rows: Scaled, total: Floats, before: ViewState) -> Working:
     """A point near the rows, (d,), so that rounding does not drown what tells them apart.
 
     The mean so far, or at first that of these rows. Zero after min-max, which leaves nothing that
     all rows share, and for CSR, which is to stay sparse.
     """
-    if view.transform == "minmax" or isinstance(rows, scipy.sparse.csr_array):
+    if view.transform == "minmax" or not isinstance(rows, np.ndarray):
         return np.zeros(rows.shape[1], rows.dtype)
     mean = before.sum / before.n if before.seen else total / max(len(rows), 1)
     return np.asarray(mean, rows.dtype)
 
 
-def _scale(view: View, before: ViewState, rows: Rows) -> tuple[Range | None, Rows]:
+def _scale(view: View, before: ViewState, rows: Rows) -> tuple[Range | None, Scaled]:
     """The rows in the view's space, and the running range that this needed."""
     if view.transform == "minmax":
         if rows.shape[0] == 0:

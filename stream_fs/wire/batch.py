@@ -2,7 +2,8 @@
 
 How records fall into batches depends on polling; a chunk must not. So a part remembers which of
 its rows came as sparse pairs, and the form of a chunk is decided from its records alone: a view is
-CSR in a chunk when every record that has it gave it as a sparse pair, and dense otherwise.
+CSR in a chunk when every record that has it gave it as a sparse pair, or when less than half
+of the view's values in the chunk were given, and dense otherwise.
 """
 
 from __future__ import annotations
@@ -12,13 +13,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 
 from stream_fs.errors import InvalidChunk
 from stream_fs.records import BadRecord
 from stream_fs.selector import Chunk
 from stream_fs.selector.arrays import Indices, Mask, Rows
-from stream_fs.selector.chunk import ViewRows
+from stream_fs.selector.chunk import ViewRows, few_stored, stacked
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -116,11 +116,10 @@ def _spread(rows: Any) -> Any:
 def _joined(parts: Sequence[Part]) -> ViewRows:
     present = parts[0].present if len(parts) == 1 else np.concatenate([p.present for p in parts])
     there: list[Part] = [part for part in parts if part.rows.shape[0]] or [parts[0]]
-    if all(part.all_sparse for part in there):
-        matrices: list[Any] = [part.rows for part in there]
-        rows: Any = matrices[0]
-        if len(there) > 1:
-            rows = scipy.sparse.csr_array(scipy.sparse.vstack(matrices, format="csr"))
+    matrices = [part.rows for part in there]
+    rows: Any
+    if all(part.all_sparse for part in there) or few_stored(matrices):
+        rows = matrices[0] if len(there) == 1 else stacked(matrices)
     elif len(there) == 1:
         rows = there[0].dense()
     else:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from stream_fs.selector import Chunk, Params, Report, State, initial_state, read_chunk, update
+from stream_fs.selector.arrays import Shifted
 from stream_fs.selector.state import flatten
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -121,6 +122,8 @@ def converted(chunks: Iterable[Chunk], convert: Callable[[Any], Any]) -> list[Ch
 
 
 def dense(rows: Any) -> NDArray[np.float64]:
+    if isinstance(rows, Shifted):
+        return dense(rows.sparse) + np.outer(rows.share, rows.offset)
     return np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows, np.float64)
 
 

@@ -101,10 +101,27 @@ def test_the_selector_reads_the_same_chunk() -> None:
     assert chunk_bytes(chunk) == chunk_bytes(wanted)
 
 
-def test_one_dense_row_makes_the_chunk_dense() -> None:
+def test_one_dense_row_makes_a_short_chunk_dense() -> None:
     decoder = RecordDecoder([DeclaredView("a", 3)])
     sparse, dense = encode_record({"a": Sparse([1], [2.0])}), encode_record({"a": [-1, 0, 3]})
     assert isinstance(to_chunk([decoder.decode([sparse])]).views["a"].rows, scipy.sparse.csr_array)
     mixed = to_chunk([decoder.decode([sparse, dense])]).views["a"].rows
     assert isinstance(mixed, np.ndarray)
     assert mixed.tolist() == [[0, 2, 0], [-1, 0, 3]]
+
+
+def test_a_chunk_with_few_values_stays_sparse_with_a_dense_row() -> None:
+    """Its memory does not follow rows × features, however the records were divided."""
+    decoder = RecordDecoder([DeclaredView("a", 50)])
+    values = [encode_record({"a": Sparse([i], [2.0])}) for i in range(9)]
+    values[4] = encode_record({"a": [-0.0, -1.0, *[0.0] * 48]})
+    together = to_chunk([decoder.decode(values)])
+    divided = to_chunk([decoder.decode(values[i:][:2]) for i in range(0, 9, 2)])
+    taken = decoder.decode(values)
+    taken_apart = to_chunk([taken.take(0, 4), taken.take(4, 5), taken.take(5, 9)])
+    for chunk in (together, divided, taken_apart):
+        rows: Any = chunk.views["a"].rows
+        assert isinstance(rows, scipy.sparse.csr_array)
+        assert rows.nnz == 8 + 50
+        assert chunk_bytes(chunk) == chunk_bytes(together)
+        assert rows[[4]].toarray().tolist() == [[0.0, -1.0, *[0.0] * 48]]
