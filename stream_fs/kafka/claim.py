@@ -34,6 +34,8 @@ class Claim:
     """When something came."""
     told: int | None = None
     """Where the partition ends, as the broker says while it is silent."""
+    reached: int | None = None
+    """The last stable offset, when everything before it had been delivered; see `reach`."""
     _asked: tuple[int, int] | None = None
     """The offset and the end at which it was found to stand still."""
     _gap: tuple[int, int] | None = None
@@ -45,6 +47,24 @@ class Claim:
         """Something is asked for, from this offset on."""
         self.placed = offset
         self._due, self._pause = now + FIRST_PAUSE, FIRST_PAUSE
+
+    def reach(self, offset: int) -> None:
+        """The client reports the end of the partition: nothing before `offset` is left to deliver.
+
+        Transaction markers and aborted records before it are never delivered. The client may skip
+        records of a doubtful partition: what it reports there is not believed.
+        """
+        if self.wanted is not None and offset >= self.wanted and not self.doubtful:
+            self.reached = offset
+
+    def unread(self, position: int) -> int | None:
+        """Offsets between `position` and the last stable offset; None until the end is reached.
+
+        Also None where more than that was delivered since: the end is not known then.
+        """
+        if self.reached is None or position > self.reached:
+            return None
+        return max(0, (self.told or 0) - self.reached)
 
     def remind(self, now: float) -> int | None:
         """The offset to ask for once more, less and less often; None where that is not due.

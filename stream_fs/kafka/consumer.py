@@ -14,7 +14,7 @@ from stream_fs.errors import FatalError, OffsetGone, TransportError
 from stream_fs.kafka.batches import Batches
 from stream_fs.kafka.claim import Claim
 from stream_fs.kafka.clients import LOGGER, input_consumer
-from stream_fs.kafka.delivery import Delivery, delivered
+from stream_fs.kafka.delivery import Delivery, delivered, without_events
 from stream_fs.kafka.errors import Trouble, classified, translated
 from stream_fs.kafka.offsets import Offsets
 from stream_fs.kafka.settings import ClientSettings, Rebalance
@@ -107,13 +107,15 @@ class KafkaInput:
         now = time.monotonic()
         if received:
             self._heard = now
-            self._batches.came(received)
+        messages = without_events(received, self._event)
+        if messages:
+            self._batches.came(messages)
         if self.trouble.reason is not None:
             self._find_connection(_PROBE_SECONDS)
         elif now - self._heard > _SILENCE_SECONDS:
             self._heard = now
             self._find_connection(_ANSWER_SECONDS)
-        batches = self._believable(received)
+        batches = self._believable(messages)
         for partition in batches:
             claim = self._claims[partition]
             claim.delivered, claim.told = now, None  # the client knows better again
@@ -133,7 +135,7 @@ class KafkaInput:
             if claim.wanted is not None
         }
         found: dict[Partition, Delivery] = {}
-        for partition, batch in delivered(received, wanted, self._failed).items():
+        for partition, batch in delivered(received, wanted).items():
             claim = self._claims[partition]
             claim.wanted = batch.offsets()[-1] + 1
             missing = claim.missing(wanted[partition], batch.offsets())
@@ -141,7 +143,7 @@ class KafkaInput:
                 found[partition] = batch
                 continue
             position, offset = missing
-            self.resume(partition, offset)
+            self._ask_again(partition, offset)
             if position:
                 found[partition] = batch.first(position)
         return found
@@ -162,7 +164,7 @@ class KafkaInput:
             end = self.known_end(partition)
             if end is not None and (offset := claim.stands_still(end)) is not None:
                 LOGGER.info("%s stands still at %d of %d: asked again", partition, offset, end)
-                self.resume(partition, offset)
+                self._ask_again(partition, offset)
 
     def _learn_ends(self, silent: Mapping[Partition, Claim]) -> None:
         if self.trouble.reason is not None:  # nobody would answer
@@ -188,6 +190,11 @@ class KafkaInput:
 
     def resume(self, partition: Partition, offset: int) -> None:
         """Deliver this partition, from this offset on."""
+        self._claim(partition).reached = None
+        self._ask_again(partition, offset)
+
+    def _ask_again(self, partition: Partition, offset: int) -> None:
+        """Let the client deliver from where the last delivery ended."""
         self._claim(partition).place(offset, time.monotonic())
         self._place(partition, offset)
 
@@ -236,6 +243,19 @@ class KafkaInput:
         end = high if told is None else max(high, told)
         return end if end >= 0 else None
 
+    def unread(self, partition: Partition, position: int) -> int | None:
+        """0 where the client has reached the last stable offset, and the broker names no later one.
+
+        Until then the high watermark counts, and with it the offsets of transaction markers, of
+        aborted records and of open transactions.
+        """
+        claim = self._claims.get(partition)
+        left = None if claim is None else claim.unread(position)
+        if left is not None:
+            return left
+        end = self.known_end(partition)
+        return None if end is None else max(0, end - position)
+
     def complaint(self) -> str | None:
         """Why there is no connection."""
         return self.trouble.reason
@@ -272,12 +292,16 @@ class KafkaInput:
         if self._raised is not None:
             raise self._raised
 
-    def _failed(self, message: Received) -> None:
+    def _event(self, message: Received) -> None:
         """What the client tells in place of a message."""
         error = cast(KafkaError, message.error())
         topic, number = message.topic(), message.partition()
         doing = "polling" if topic is None else f"reading {topic}/{number}"
         claim = self._claims.get(Partition(cast(str, topic), cast(int, number)))
+        if error.code() == KafkaError._PARTITION_EOF:
+            if claim is not None:
+                claim.reach(cast(int, message.offset()))
+            return
         if error.code() in _GONE and claim is not None and claim.wanted is not None:
             raise OffsetGone(
                 f"{doing}: offset {message.offset()} is not in the log any more ({error.str()}); "

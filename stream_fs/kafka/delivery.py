@@ -59,20 +59,22 @@ class Delivery(Messages):
         return [message.timestamp()[1] for message in self._received]
 
 
-def delivered(
-    received: Sequence[Received],
-    wanted: Mapping[Partition, int],
-    failed: Callable[[Received], None],
-) -> dict[Partition, Delivery]:
-    """The messages at or behind the offset that is wanted of their partition; the others are old.
+def without_events(
+    received: Sequence[Received], handle: Callable[[Received], None]
+) -> Sequence[Received]:
+    """The messages among these; `handle` gets the others: errors, and ends of partitions."""
+    events = [message for message in received if message.error() is not None]
+    if not events:
+        return received
+    for event in events:
+        handle(event)
+    return [message for message in received if message.error() is None]
 
-    `failed` gets what is an error and not a message.
-    """
-    errors = [message for message in received if message.error() is not None]
-    if errors:
-        for message in errors:
-            failed(message)
-        received = [message for message in received if message.error() is None]
+
+def delivered(
+    received: Sequence[Received], wanted: Mapping[Partition, int]
+) -> dict[Partition, Delivery]:
+    """The messages at or behind the offset that is wanted of their partition."""
     found: dict[Partition, Delivery] = {}
     for place, messages in _by_place(received).items():
         partition = Partition(*place)

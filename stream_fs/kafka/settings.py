@@ -75,7 +75,7 @@ _OWN: Final = {
     "enable.auto.offset.store": "the state topic alone says where to continue",
     "auto.offset.reset": "an offset that is gone must stop the stream, not skip data",
     "isolation.level": "what is not committed may vanish again, and is never read",
-    "enable.partition.eof": "the end of a state partition is recognised by it",
+    "enable.partition.eof": "the ends of partitions are recognised by it",
     "allow.auto.create.topics": "topics are made by `stream-fs topics create`",
 }
 _NOT_KIP_848: Final = ("session.timeout.ms", "heartbeat.interval.ms", "group.protocol.type")
@@ -142,7 +142,12 @@ class ClientSettings:
             Rebalance.COOPERATIVE: {"partition.assignment.strategy": "cooperative-sticky"},
             Rebalance.CONSUMER: {"group.protocol": "consumer"},
         }[self.rebalance]
-        return {**self._reading({}), **chosen, "group.id": self.group}
+        return {
+            **self._reading({}),
+            **chosen,
+            "group.id": self.group,
+            "enable.partition.eof": True,  # for the lag, see `KafkaInput.unread`
+        }
 
     def state_reader(self) -> dict[str, Any]:
         """For reading a state partition by position, outside of the group."""

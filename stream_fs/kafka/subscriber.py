@@ -11,7 +11,7 @@ from confluent_kafka import Message as Received
 
 from stream_fs.errors import FatalError, RetriableError
 from stream_fs.kafka.clients import LOGGER, ranking_consumer
-from stream_fs.kafka.delivery import delivered
+from stream_fs.kafka.delivery import delivered, without_events
 from stream_fs.kafka.errors import Trouble, classified, translated
 from stream_fs.kafka.settings import ClientSettings
 from stream_fs.pipeline.ports import Partition
@@ -74,7 +74,7 @@ class Subscriber:
             received = []
             if first is not None:
                 received = [first, *self._consumer.consume(_BATCH, _GATHER_SECONDS)]
-        batches = delivered(received, self._wanted, self._failed)
+        batches = delivered(without_events(received, self._event), self._wanted)
         for place, batch in batches.items():
             self.trouble.clear()
             self._wanted[place] = batch.offsets()[-1] + 1
@@ -120,7 +120,7 @@ class Subscriber:
                 [TopicPartition(*place, offset) for place, offset in places.items()]
             )
 
-    def _failed(self, message: Received) -> None:
+    def _event(self, message: Received) -> None:
         """What the client tells in place of a message."""
         error = cast(KafkaError, message.error())
         if error.code() == KafkaError._PARTITION_EOF:

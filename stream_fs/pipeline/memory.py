@@ -347,6 +347,10 @@ class MemoryInput:
         """The offset behind the last message."""
         return self._broker.log(*partition).end
 
+    def unread(self, partition: Partition, position: int) -> int | None:
+        """The number of offsets from `position` on."""
+        return max(0, self._broker.log(*partition).end - position)
+
     def complaint(self) -> str | None:
         """Memory is always there."""
         return None

@@ -180,6 +180,16 @@ class Input(Protocol):
         """The offset behind the last message, as far as is known without asking."""
         ...
 
+    def unread(self, partition: Partition, position: int) -> int | None:
+        """How many offsets from `position` on can be delivered, as far as is known without asking.
+
+        `position` is the offset behind the last message that was delivered. 0 where everything was
+        delivered that can be: records of open transactions cannot be, as long as they are open, and
+        transaction markers and aborted records never. Where there is more to deliver, such offsets
+        may be counted with it.
+        """
+        ...
+
     def complaint(self) -> str | None:
         """Why there is no connection; None when there is one."""
         ...

@@ -116,6 +116,13 @@ class Task:
         return self._hindrance
 
     @property
+    def lag(self) -> int | None:
+        """Records that can be read and were not, see `Input.unread`; None where it is not known."""
+        if self._chunker is None:
+            return None
+        return self._input.unread(self.partition, self._chunker.position)
+
+    @property
     def busy(self) -> bool:
         """Whether `advance` has something to do now, or soon."""
         return self._work is not None or bool(self._waiting)

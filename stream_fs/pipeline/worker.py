@@ -85,10 +85,10 @@ class Worker:
         """Why there is no connection; None when there is one."""
         return self._input.complaint()
 
-    def ends(self) -> dict[Partition, int]:
-        """Where the logs of the restored partitions end, as far as is known without asking."""
-        known = {partition: self._input.known_end(partition) for partition in self._tasks}
-        return {partition: end for partition, end in known.items() if end is not None}
+    def lags(self) -> dict[Partition, int]:
+        """The lag of every restored partition, as far as it is known without asking the broker."""
+        known = {partition: task.lag for partition, task in self._tasks.items()}
+        return {partition: lag for partition, lag in known.items() if lag is not None}
 
     def turn(self) -> None:
         """Let every task take a step; when none has more to do, poll, and hand out the messages.

@@ -68,6 +68,11 @@ class FileInput:
         """The number of records, when all were read."""
         return self._reading.position if self._reading.exhausted else None
 
+    def unread(self, partition: Partition, position: int) -> int | None:
+        """The number of records from `position` on, when the end is known."""
+        end = self.known_end(partition)
+        return None if end is None else max(0, end - position)
+
     def complaint(self) -> str | None:
         """A file is there, or an error."""
         return None

@@ -21,7 +21,7 @@ class MetricsObserver:
         self._metrics = metrics
         self._stream = stream
         self._clock = clock
-        self._positions: dict[Partition, int] = {}
+        self._restored_partitions: set[Partition] = set()
         self._fill: dict[Partition, tuple[int, int]] = {}
         metrics.build.info({"version": version("stream-fs"), "python": platform.python_version()})
         metrics.ready.labels(stream).set(0)
@@ -68,11 +68,10 @@ class MetricsObserver:
         """Ask this, at every scrape, whether the process is ready."""
         self._metrics.ready.labels(self._stream).set_function(check)
 
-    def log_end(self, partition: Partition, end: int) -> None:
-        """Tell where the log of an input partition ends; of what is not ours nothing is kept."""
-        position = self._positions.get(partition)
-        if position is not None:
-            self._metrics.lag.labels(*self._of(partition)).set(max(0, end - position))
+    def lag(self, partition: Partition, records: int) -> None:
+        """Set the lag of an input partition, unless another member holds it by now."""
+        if partition in self._restored_partitions:
+            self._metrics.lag.labels(*self._of(partition)).set(records)
 
     def _of(self, partition: Partition) -> tuple[str, str, str]:
         return (self._stream, partition.topic, str(partition.number))
@@ -88,7 +87,6 @@ class MetricsObserver:
         self._metrics.records.labels(*of, "bad").inc(sum(event.bad.values()))
         for reason, count in event.bad.items():
             self._metrics.bad_records.labels(*of, reason).inc(count)
-        self._positions[event.partition] = event.position
         self._filled(event.partition, event.waiting, event.size)
 
     def _filled(self, partition: Partition, waiting: int, size: int) -> None:
@@ -143,7 +141,7 @@ class MetricsObserver:
             outcome = "fallback"
         self._metrics.restores.labels(*of, outcome).inc()
         self._metrics.restore.labels(*of).observe(event.seconds)
-        self._positions[event.partition] = event.offset
+        self._restored_partitions.add(event.partition)
 
     def _merged(self, event: events.MergedCommitted) -> None:
         self._metrics.merged.labels(self._stream).inc()
@@ -153,6 +151,6 @@ class MetricsObserver:
         self._metrics.last_merge.labels(self._stream).set(self._clock())
 
     def _gone(self, partition: Partition) -> None:
-        self._positions.pop(partition, None)
+        self._restored_partitions.discard(partition)
         self._fill.pop(partition, None)
         self._metrics.forget(self._stream, partition.topic, partition.number)

@@ -70,7 +70,9 @@ class Metrics:
             "view",
         )
         self.lag = self._gauge(
-            "stream_fs_lag_records", "Records in the input partition that were not read yet."
+            "stream_fs_lag_records",
+            "Records in the input partition that were not read yet: 0 at the last stable offset. "
+            "Above 0, transaction markers, aborted and undecided records may be among them.",
         )
 
         # --- chunks ---

@@ -104,7 +104,7 @@ def run(
         watchdog.start()
         stack.callback(watchdog.stop)
         try:
-            _loop(worker, [metrics.log_end, status.log_end], watchdog, stopping)
+            _loop(worker, [metrics.lag, status.lag], watchdog, stopping)
         except Exception:
             watchdog.beat()
             _leave(worker)
@@ -128,19 +128,19 @@ def _topics_will_do(configuration: Configuration, topics: Topics) -> bool:
 
 def _loop(
     worker: Worker,
-    ends: Sequence[Callable[[Partition, int], None]],
+    observers: Sequence[Callable[[Partition, int], None]],
     watchdog: Watchdog,
     stopping: Stopping,
 ) -> None:
-    """Turn after turn; `ends` are told where the input partitions end."""
+    """Turn after turn; `observers` get the lag of every partition now and then."""
     due = time.monotonic()
     while not stopping.asked:
         worker.turn()
         watchdog.beat()
         if time.monotonic() >= due:
-            for partition, end in worker.ends().items():
-                for tell in ends:
-                    tell(partition, end)
+            for partition, lag in worker.lags().items():
+                for observe in observers:
+                    observe(partition, lag)
             due = time.monotonic() + _LAG_SECONDS
 
 

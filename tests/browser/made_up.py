@@ -68,7 +68,7 @@ class MadeUp:
         self.observe(
             events.RecordsRead(partition, 100, letters or {}, position, waiting=120, size=100)
         )
-        self.observe.log_end(partition, position + 40)
+        self.observe.lag(partition, 40)
         weights = self._rng.dirichlet(np.full(len(views), 20.0))
         alpha = {view.name: float(weight) for view, weight in zip(views, weights, strict=True)}
         missing = {view.name: float(self._rng.integers(100)) / 100 for view in views}

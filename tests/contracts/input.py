@@ -134,6 +134,18 @@ class InputContract:
         assert source.complaint() is None
         source.close()
 
+    def test_nothing_is_unread_when_everything_was_delivered(self, backend: Backend) -> None:
+        (partition,) = filled(backend, 7)
+        member, source = joined(backend, [partition])
+        source.resume(partition, 2)
+        member.receives(source, partition, 5)
+        assert source.unread(partition, 7) == 0
+        source.pause(partition)
+        source.resume(partition, 4)
+        member.receives(source, partition, 8)
+        assert source.unread(partition, 5) == 2
+        source.close()
+
     def test_a_long_partition_is_delivered_once_and_in_order(self, backend: Backend) -> None:
         partitions = filled(backend, 1500, partitions=2)
         member, source = joined(backend, partitions)

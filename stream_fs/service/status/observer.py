@@ -61,12 +61,12 @@ class StatusObserver:
         with self._lock:
             self._partitions[event.partition] = after
 
-    def log_end(self, partition: Partition, end: int) -> None:
-        """Tell where the log of an input partition ends; of what is not ours nothing is kept."""
+    def lag(self, partition: Partition, records: int) -> None:
+        """Set the lag of an input partition, unless another member holds it by now."""
         seen = self._partitions.get(partition)
-        if seen is not None and seen.position is not None:
+        if seen is not None:
             with self._lock:
-                self._partitions[partition] = replace(seen, lag=max(0, end - seen.position))
+                self._partitions[partition] = replace(seen, lag=records)
 
     def status(self, health: Health, complaint: str | None) -> Status:
         """All that is known; `complaint` says why there is no connection to the broker."""

@@ -63,7 +63,6 @@ class Seen:
     good: int = 0
     bad: Mapping[str, int] = field(default_factory=dict)
     recent: Tally = _RECORDS
-    position: int | None = None
     lag: int | None = None
     chunk: OpenChunk | None = None
     """Of the chunk that is folded in, and perhaps not published yet."""
@@ -105,7 +104,6 @@ def read(seen: Seen, event: events.RecordsRead, now: float) -> Seen:
         good=seen.good + event.good,
         bad=Counter(seen.bad) + Counter(event.bad) if bad else seen.bad,
         recent=seen.recent.add(now, event.good + bad),
-        position=event.position,
         chunk=OpenChunk(event.waiting, event.size),
     )
 
@@ -187,7 +185,6 @@ def restored(seen: Seen, event: events.Restored) -> Seen:
         trouble=None,
         sequence=event.chunk + event.behind,
         behind=event.behind,
-        position=event.offset,
         snapshot=Snapshot(event.chunk, None) if event.chunk else None,
     )
 

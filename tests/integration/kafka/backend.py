@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
@@ -78,6 +78,32 @@ class KafkaBackend:
         )
         flush(self._producer)
         return cast(int, delivered[0])
+
+    def transactional_producer(self) -> Producer:
+        """One with a transactional id of its own."""
+        producer = Producer(
+            {
+                "bootstrap.servers": self.topics.bootstrap,
+                "transactional.id": self.topics.unique("producer"),
+                "log_level": 0,
+            }
+        )
+        producer.init_transactions(PATIENCE_SECONDS)
+        return producer
+
+    @staticmethod
+    def transaction(
+        producer: Producer, partition: Partition, values: Sequence[bytes], *, commit: bool | None
+    ) -> None:
+        """Append records in a transaction: committed, aborted, or (None) left open."""
+        producer.begin_transaction()
+        for value in values:
+            producer.produce(partition.topic, value, partition=partition.number)
+        flush(producer)  # otherwise those of an aborted one might not be sent at all
+        if commit:
+            producer.commit_transaction(PATIENCE_SECONDS)
+        elif commit is not None:
+            producer.abort_transaction(PATIENCE_SECONDS)
 
     def delete_below(self, partition: Partition, offset: int) -> None:
         place = TopicPartition(partition.topic, partition.number, offset)

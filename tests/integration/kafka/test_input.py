@@ -147,6 +147,34 @@ def test_the_end_of_a_partition_that_was_never_read_is_not_known(backend: KafkaB
     source.close()
 
 
+def test_what_cannot_be_read_is_not_unread(backend: KafkaBackend) -> None:
+    partition = Partition(backend.topic(), 0)
+    producer = backend.transactional_producer()
+    for commit in (True, False, False):
+        backend.transaction(producer, partition, [b"value"] * 3, commit=commit)
+    member = Member()
+    source = backend.transport().input([partition.topic], member)
+    member.holds(source, {partition})
+    source.resume(partition, 0)
+    member.receives(source, partition, 3)
+    # Behind the third record there are three markers and six aborted records.
+    member.polls(source, lambda: source.known_end(partition) == 12, "the end")
+    member.polls(source, lambda: source.unread(partition, 3) == 0, "the last marker")
+
+    backend.transaction(producer, partition, [b"value"] * 5, commit=None)
+    member.polls(source, lambda: source.known_end(partition) == 17, "the open transaction")
+    assert source.unread(partition, 3) == 0
+
+    source.pause(partition)
+    producer.commit_transaction(PATIENCE_SECONDS)
+    member.polls(source, lambda: source.unread(partition, 3) == 6, "what was committed")
+    source.resume(partition, 3)
+    member.receives(source, partition, 8)
+    assert member.offsets(partition) == [0, 1, 2, *range(12, 17)]
+    member.polls(source, lambda: source.unread(partition, 17) == 0, "the last marker")
+    source.close()
+
+
 def test_a_partition_that_is_not_ours_cannot_be_resumed(backend: KafkaBackend) -> None:
     partition = Partition(backend.topic(), 0)
     member = Member()

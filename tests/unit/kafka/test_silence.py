@@ -41,6 +41,13 @@ class Record:
         return b"value"
 
 
+class End(Record):
+    """What the client delivers at the end of a partition."""
+
+    def error(self) -> KafkaError:  # type: ignore[override]  # in place of a record
+        return KafkaError(KafkaError._PARTITION_EOF)
+
+
 class Client:
     """A consumer that delivers what the test says, and remembers what it was asked for."""
 
@@ -114,8 +121,12 @@ class Stage:
         self, *coming: tuple[Partition, int], seconds: float = 0.1
     ) -> dict[Partition, list[int]]:
         """The offsets that are delivered."""
+        return self.receive(*[Record(*one) for one in coming], seconds=seconds)
+
+    def receive(self, *coming: Record, seconds: float = 0.1) -> dict[Partition, list[int]]:
+        """The same, of records and ends of partitions."""
         self.now += seconds
-        self.client.coming = [Record(*one) for one in coming]
+        self.client.coming = list(coming)
         batches = cast(Mapping[Partition, Delivery], self.input.poll(0.0))
         return {partition: list(batch.offsets()) for partition, batch in batches.items()}
 
@@ -191,3 +202,33 @@ def test_gaps_as_transactions_leave_them_cost_one_question(stage: Stage) -> None
                 break
     assert delivered == 99
     assert stage.client.seeks[HOT] == [0, 1]
+
+
+def test_at_the_end_nothing_is_unread_until_the_broker_names_a_later_one(stage: Stage) -> None:
+    running(stage)
+    stage.client.cached = {HOT: 1, STILL: 3}
+    assert stage.input.unread(STILL, 1) == 2  # transaction markers, as far as is known
+    assert stage.receive(End(STILL, 3)) == {}
+    assert stage.input.unread(STILL, 1) == 0
+    stage.client.cached[STILL] = 8  # an open transaction
+    assert stage.input.unread(STILL, 1) == 0
+    stage.input.pause(STILL)
+    stage.ends.real[STILL] = 9
+    for _ in range(12):
+        stage.poll(seconds=1.0)
+    assert stage.input.unread(STILL, 1) == 6
+
+
+def test_who_goes_back_has_not_reached_the_end(stage: Stage) -> None:
+    running(stage)
+    stage.client.cached = {HOT: 1, STILL: 9}
+    stage.receive(End(STILL, 9))
+    stage.input.resume(STILL, 0)
+    assert stage.input.unread(STILL, 0) == 9
+
+
+def test_the_end_of_a_partition_counts_as_no_message(stage: Stage) -> None:
+    running(stage)
+    before = stage.input._batches.next
+    stage.receive(End(STILL, 1))
+    assert stage.input._batches.next == before

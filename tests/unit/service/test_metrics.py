@@ -88,7 +88,7 @@ def test_a_quantity_has_its_unit_at_the_end_of_its_name() -> None:
 def test_every_declared_metric_appears_after_a_life_with_every_event(watched: Watched) -> None:
     for event in (*one_of_each(), *merge_life()):
         watched.observe(event)
-    watched.observe.log_end(HERE, 200)
+    watched.observe.lag(HERE, 88)
     silent = [metric.name for metric in watched.registry.collect() if not metric.samples]
     assert silent == []
 
@@ -96,7 +96,7 @@ def test_every_declared_metric_appears_after_a_life_with_every_event(watched: Wa
 def test_values_after_a_life_with_every_event(watched: Watched) -> None:
     for event in one_of_each():
         watched.observe(event)
-    watched.observe.log_end(HERE, 200)
+    watched.observe.lag(HERE, 88)
     value = watched.value
     assert value("stream_fs_records_total", outcome="good") == 9
     assert value("stream_fs_records_total", outcome="bad") == 3
@@ -105,7 +105,7 @@ def test_values_after_a_life_with_every_event(watched: Watched) -> None:
     assert value("stream_fs_dead_letters_total", reason="malformed") == 2
     assert value("stream_fs_missing_views_total", view="fourier") == 0
     assert value("stream_fs_missing_views_total", view="pixels") == 3, "not of the replayed chunk"
-    assert value("stream_fs_lag_records") == 200 - 112
+    assert value("stream_fs_lag_records") == 88
     assert value("stream_fs_chunks_total", outcome="published") == 1
     assert value("stream_fs_chunks_total", outcome="replayed") == 1
     assert value("stream_fs_chunk_fill_ratio") == 1 / 8
@@ -173,14 +173,6 @@ def test_a_chunk_without_snapshot_leaves_its_size_alone(watched: Watched) -> Non
     assert watched.value("stream_fs_snapshot_bytes") == 4096
 
 
-def test_lag_counts_from_where_the_model_continues(watched: Watched) -> None:
-    watched.observe(restored())
-    watched.observe.log_end(HERE, 130)
-    assert watched.value("stream_fs_lag_records") == 30
-    watched.observe.log_end(HERE, 90)
-    assert watched.value("stream_fs_lag_records") == 0
-
-
 def test_the_series_of_a_partition_go_with_it(watched: Watched) -> None:
     before = watched.series()
     for event in one_of_each(THERE):
@@ -188,7 +180,7 @@ def test_the_series_of_a_partition_go_with_it(watched: Watched) -> None:
     with_the_other = watched.series()
     for event in one_of_each(HERE):
         watched.observe(event)
-    watched.observe.log_end(HERE, 200)
+    watched.observe.lag(HERE, 88)
     assert len(watched.series()) > 1.9 * len(with_the_other)
 
     watched.observe(events.PartitionGone(HERE))
@@ -202,7 +194,7 @@ def test_what_is_told_late_of_a_partition_that_has_gone_makes_no_series(watched:
     watched.observe(restored())
     watched.observe(events.PartitionGone(HERE))
     watched.observe(events.PartitionGone(THERE))
-    watched.observe.log_end(HERE, 200)
+    watched.observe.lag(HERE, 88)
     assert watched.series() == before
 
 

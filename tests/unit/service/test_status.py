@@ -113,7 +113,7 @@ def test_a_partition_after_a_chunk(watched: Watched) -> None:
     watched.observe(restored(chunk=6))
     watched.observe(events.PhaseChanged(HERE, "running"))
     watched.observe(read(waiting=9))
-    watched.observe.log_end(HERE, 200)
+    watched.observe.lag(HERE, 88)
     watched.observe(updated())
     watched.observe(committed(snapshot_bytes=4096))
     watched.now += 2.5
@@ -290,7 +290,7 @@ def test_a_partition_that_goes_takes_everything_with_it(watched: Watched) -> Non
     watched.observe(committed(1, letters={"malformed": 1}))
     watched.observe(committed(1, THERE))
     watched.observe(events.PartitionGone(HERE))
-    watched.observe.log_end(HERE, 200)
+    watched.observe.lag(HERE, 88)
     found = watched.document()
     assert [place["partition"] for place in found["partitions"]] == [THERE.number]
     assert [ranking["partition"] for ranking in found["rankings"]] == [THERE.number]
