@@ -199,11 +199,12 @@ class SourceSkipped:
 class MergeFailed:
     """The merge did not come through.
 
-    It is tried again (`retried`, `aborted`), taken over again (`fenced`), or waits until there is
-    something else to merge (`refused`).
+    It is tried again (`retried`, `aborted`), taken over again (`fenced` by another owner, or
+    `undecided`: the outcome of the commit is unknown), or waits until there is something else to
+    merge (`refused`).
     """
 
-    outcome: Literal["retried", "aborted", "fenced", "refused"]
+    outcome: Literal["retried", "aborted", "fenced", "undecided", "refused"]
     error: str
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Literal
 
 from stream_fs.errors import FencedError
 from stream_fs.pipeline import events
@@ -67,7 +68,8 @@ class MergeDuty:
         except FencedError as error:
             self._drop()
             final = self._fences.note(self._around.clock(), error)
-            self._around.observe(events.MergeFailed("fenced", str(error)))
+            outcome: Literal["fenced", "undecided"] = "undecided" if error.given_up else "fenced"
+            self._around.observe(events.MergeFailed(outcome, str(error)))
             if final:
                 raise self._fences.refusal("the merge", error) from error
             self._again = self._fences.again()

@@ -188,7 +188,8 @@ class Metrics:
         self.merge_failures = self._counter(
             "stream_fs_merge_failures_total",
             "Attempts to merge that failed, by outcome: retried, aborted (and sent again), fenced "
-            "(by another owner), refused (until there is something else to merge).",
+            "(by another owner), undecided (the outcome of the commit is unknown, so the merge is "
+            "taken over anew), refused (until there is something else to merge).",
             "outcome",
             of=STREAM,
         )

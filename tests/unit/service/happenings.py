@@ -92,6 +92,7 @@ def merge_life() -> list[events.Event]:
         events.SourceSkipped(THERE, "undecided", "open"),
         merged(),
         events.MergeFailed("refused", "not finite"),
+        events.MergeFailed("undecided", "silence"),
         events.MergeFailed("fenced", "epoch"),
     ]
 

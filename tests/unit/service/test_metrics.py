@@ -221,7 +221,7 @@ def test_values_after_a_life_of_the_merge_which_go_with_it(watched: Watched) -> 
     assert value("stream_fs_last_merge_timestamp_seconds") == NOW
     for reason in ("incompatible", "damaged", "undecided"):
         assert value("stream_fs_merge_skips_total", reason=reason) == 1
-    for outcome in ("retried", "aborted", "refused", "fenced"):
+    for outcome in ("retried", "aborted", "refused", "undecided", "fenced"):
         assert value("stream_fs_merge_failures_total", outcome=outcome) == 1
     assert len(watched.series()) > len(before)
     watched.observe(events.MergeGone())
