@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,19 +13,15 @@ LONGEST_PAUSE: Final = 160.0
 
 @dataclass(slots=True)
 class Claim:
-    """An assigned partition, as the input knows it; offsets are None where there is none.
+    """An assigned partition, as the input knows it; offsets are None where there is none."""
 
-    `doubtful`: the client may go back to the partition's end, see `KafkaInput._ends`.
-    """
-
-    doubtful: bool = False
     wanted: int | None = None
     """The next offset, while the partition is delivered."""
     waiting: int | None = None
     """To be asked for as soon as the client can."""
     placed: int | None = None
     """Asked for, but nothing was received yet."""
-    _due: float = 0.0
+    _reminder: float = 0.0
     """When to ask for it once more."""
     _pause: float = FIRST_PAUSE
     """Seconds between the last two times."""
@@ -43,18 +38,26 @@ class Claim:
     _believed: int = 0
     """The largest gap that was really one."""
 
+    @property
+    def due(self) -> int | None:
+        """The next offset, while the partition is delivered or to be delivered."""
+        return self.waiting if self.wanted is None else self.wanted
+
+    def asks_for(self, offset: int | None) -> bool:
+        """Whether a fetch from this offset is one of what is wanted, and not an older one."""
+        return self.wanted is not None and (offset is None or offset >= self.wanted)
+
     def place(self, offset: int, now: float) -> None:
         """Something is asked for, from this offset on."""
         self.placed = offset
-        self._due, self._pause = now + FIRST_PAUSE, FIRST_PAUSE
+        self._reminder, self._pause = now + FIRST_PAUSE, FIRST_PAUSE
 
     def reach(self, offset: int) -> None:
         """The client reports the end of the partition: nothing before `offset` is left to deliver.
 
-        Transaction markers and aborted records before it are never delivered. The client may skip
-        records of a doubtful partition: what it reports there is not believed.
+        Transaction markers and aborted records before it are never delivered.
         """
-        if self.wanted is not None and offset >= self.wanted and not self.doubtful:
+        if self.wanted is not None and offset >= self.wanted:
             self.reached = offset
 
     def unread(self, position: int) -> int | None:
@@ -71,41 +74,36 @@ class Claim:
 
         A seek voids the answer that is on its way: where answers take long, none would ever come.
         """
-        if self.placed is None or now <= self._due:
+        if self.placed is None or now <= self._reminder:
             return None
         self._pause = min(2 * self._pause, LONGEST_PAUSE)
-        self._due = now + self._pause
+        self._reminder = now + self._pause
         return self.placed
 
     def rest(self) -> None:
         """Nothing is wanted any more."""
         self.wanted = self.waiting = self.placed = None
 
-    def missing(self, offset: int, found: Sequence[int]) -> tuple[int, int] | None:
-        """Where records are missing in a batch that begins at this offset, if they are.
+    def missing(self, offset: int, there: int) -> bool:
+        """Whether records are missing before the first offset of a batch, and not known to be gone.
 
-        The position in the batch, and the offset to ask for again.
+        A seek that the client forgets would skip records. So where the first message after `place`
+        is not the one that was asked for, only the same answer to the same question is believed:
+        those in between are then really gone.
 
-        A seek that the client forgets would skip records, see `KafkaInput._ends`. So where the
-        first message after `place` is not the one that was asked for, only the same answer to the
-        same question is believed: those in between are then really gone. In a doubtful partition
-        any message.
-
-        In the others the first of every batch, unless the gap is no larger than one that was really
-        one: markers of transactions and compaction leave such gaps everywhere, and to ask again
-        costs what was fetched in advance. So it is done but a few times, for ever larger ones.
+        Later the first of every batch is looked at, unless the gap is no larger than one that was
+        really one: markers of transactions and compaction leave such gaps everywhere, and to ask
+        again costs what was fetched in advance. So it is done but a few times, for ever larger
+        ones.
         """
-        strict = self.doubtful or self.placed is not None
-        for position, there in enumerate(found if self.doubtful else found[:1]):
-            gap = there - offset
-            if gap and (strict or gap > self._believed):
-                if self._gap != (offset, there):
-                    self._gap = (offset, there)
-                    return position, offset
-                self._believed = max(gap, self._believed)
-            offset = there + 1
+        gap = there - offset
+        if gap and (self.placed is not None or gap > self._believed):
+            if self._gap != (offset, there):
+                self._gap = (offset, there)
+                return True
+            self._believed = max(gap, self._believed)
         self.placed = None
-        return None
+        return False
 
     def stands_still(self, end: int) -> int | None:
         """The offset to ask for again, where there are records that do not come; else None.

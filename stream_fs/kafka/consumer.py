@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from logging import DEBUG, INFO
 from typing import Final, cast
 
-from confluent_kafka import OFFSET_END, Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka import Message as Received
 
 from stream_fs.errors import FatalError, OffsetGone, TransportError
@@ -121,7 +121,10 @@ class KafkaInput:
             claim.delivered, claim.told = now, None  # the client knows better again
         for partition, claim in tuple(self._claims.items()):
             if (offset := claim.remind(now)) is not None:
-                self._place(partition, offset)
+                if claim.waiting is None:
+                    self._place(partition, offset)
+                else:
+                    self._assign_again(partition)
         if now > self._look_at:
             self._look_at = now + _SILENCE_SECONDS
             self._wake(now)
@@ -138,14 +141,10 @@ class KafkaInput:
         for partition, batch in delivered(received, wanted).items():
             claim = self._claims[partition]
             claim.wanted = batch.offsets()[-1] + 1
-            missing = claim.missing(wanted[partition], batch.offsets())
-            if missing is None:
+            if claim.missing(wanted[partition], batch.offsets()[0]):
+                self._ask_again(partition, wanted[partition])
+            else:
                 found[partition] = batch
-                continue
-            position, offset = missing
-            self._ask_again(partition, offset)
-            if position:
-                found[partition] = batch.first(position)
         return found
 
     def _wake(self, now: float) -> None:
@@ -215,6 +214,29 @@ class KafkaInput:
                 claim.waiting = offset  # the client has not taken it up yet
                 return
         claim.wanted, claim.waiting = offset, None
+
+    def _assign_again(self, partition: Partition) -> None:
+        """Assign a partition once more in which the client refuses to seek, see `_ends`."""
+        LOGGER.info("%s is assigned again: the client refuses to seek", partition)
+        again = [partition] if self._incremental else list(self._claims)
+        due = {place: offset for place in again if (offset := self._claims[place].due) is not None}
+        silent = self._ends([place for place in again if place not in due])
+        places = [TopicPartition(*place, offset) for place, offset in (due | silent).items()]
+        try:
+            if self._incremental:
+                self._consumer.incremental_unassign(places)
+                self._consumer.incremental_assign(places)
+            else:
+                self._consumer.assign(places)
+            self._consumer.pause([TopicPartition(*place) for place in silent])
+            self._consumer.resume([TopicPartition(*place) for place in due])
+        except KafkaException as exception:  # as in a rebalance
+            LOGGER.info("%s cannot be assigned again: %s", partition, exception.args[0].str())
+            return
+        for place, offset in due.items():
+            claim = self._claims[place]
+            claim.place(offset, time.monotonic())
+            claim.wanted, claim.waiting = offset, None
 
     def _claim(self, partition: Partition) -> Claim:
         return self._claims.setdefault(partition, Claim())
@@ -302,7 +324,7 @@ class KafkaInput:
             if claim is not None:
                 claim.reach(cast(int, message.offset()))
             return
-        if error.code() in _GONE and claim is not None and claim.wanted is not None:
+        if error.code() in _GONE and claim is not None and claim.asks_for(message.offset()):
             raise OffsetGone(
                 f"{doing}: offset {message.offset()} is not in the log any more ({error.str()}); "
                 "to go on elsewhere, `stream-fs checkpoint reset --to-offset`"
@@ -334,6 +356,7 @@ class KafkaInput:
     def _on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         self._batches.begin()
         ends = self._ends([Partition(p.topic, p.partition) for p in partitions])
+        self._claims |= {partition: Claim() for partition in ends}
         places = [TopicPartition(*partition, end) for partition, end in ends.items()]
         if self._incremental:
             consumer.incremental_assign(places)
@@ -348,22 +371,18 @@ class KafkaInput:
         A fetch may go out before the pause, and if it fails (at 0, when retention has deleted
         that), the client refuses to seek ever after.
 
-        The ends are numbers. Of `OFFSET_END` the client asks the broker itself; when the answer
-        comes after a `seek`, the client asks again half a second later, believes that, and forgets
-        the seek: what has come in between is skipped. So where no broker tells us the end, and
-        `OFFSET_END` has to do, the partition is doubtful.
+        They are always numbers. For `OFFSET_END` the client would query the broker itself, and
+        would return to the end with every late answer, also after a `seek`: records would be
+        skipped, and no event tells when the last query is answered. So where no broker answers,
+        they are assigned at 0. Should that fetch fail, `_assign_again` follows.
         """
-        ends = dict.fromkeys(partitions, OFFSET_END)
+        ends = dict.fromkeys(partitions, 0)
         for topic in {partition.topic for partition in partitions}:
             those = [partition for partition in partitions if partition.topic == topic]
             try:
                 ends.update(self._offsets.within(_ANSWER_SECONDS).ends(those))
-                known = True
             except TransportError as reason:
-                LOGGER.warning("every gap in %s will be looked at twice: %s", topic, reason)
-                known = False
-            for partition in those:
-                self._claim(partition).doubtful = not known
+                LOGGER.info("%s is assigned at 0, for its ends are not known: %s", topic, reason)
         return ends
 
     def _on_revoke(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:

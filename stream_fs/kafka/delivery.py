@@ -42,10 +42,6 @@ class Delivery(Messages):
             () if headers is None else cast(Headers, tuple(headers)),
         )
 
-    def first(self, count: int) -> Delivery:
-        """Only so many of them."""
-        return Delivery(self._received[:count], self._offsets[:count])
-
     def values(self) -> list[bytes | None]:
         """The value of every message."""
         return [message.value() for message in self._received]

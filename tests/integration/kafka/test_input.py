@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import pytest
 from confluent_kafka import OFFSET_END, KafkaError, KafkaException, TopicPartition
@@ -223,30 +224,67 @@ def test_the_client_never_looks_for_an_end_itself(
     assert "logical offset" not in caplog.text
 
 
-def test_where_the_end_is_not_told_no_gap_is_believed_at_once(
-    topics: Topics, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize("rebalance", Rebalance)
+def test_partitions_whose_ends_are_not_known_are_read_although_the_first_fetch_fails(
+    topics: Topics,
+    rebalance: Rebalance,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     def silent(_: Offsets, __: Sequence[Partition]) -> Mapping[Partition, int]:
         raise RetriableError("no answer")
 
     monkeypatch.setattr(Offsets, "ends", silent)
-    backend = KafkaBackend(topics)
-    partition = Partition(backend.topic(), 0)
-    for _ in range(5):
-        backend.produce(partition, b"value")
+    caplog.set_level(logging.DEBUG, "stream_fs")
+    backend = KafkaBackend(topics, rebalance)
+    topic = backend.topic(3)
+    whole, cut, idle = (Partition(topic, number) for number in range(3))
+    for partition in (whole, cut, idle):
+        for _ in range(10):
+            backend.produce(partition, b"value")
+    for partition in (cut, idle):
+        backend.delete_below(partition, 5)
+
+    class Hasty:
+        """A client that fetches before it is paused, which fails where offset 0 is gone."""
+
+        def __init__(self, *arguments: object) -> None:
+            self._consumer = input_consumer(*arguments)  # type: ignore[arg-type]  # passed through
+            self._pauses = 0
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(self._consumer, name)
+
+        def subscribe(self, topics: list[str], on_assign: Callable[..., None], **more: Any) -> None:
+            self._consumer.subscribe(
+                topics, on_assign=lambda _, places: on_assign(self, places), **more
+            )
+
+        def pause(self, places: list[TopicPartition]) -> None:
+            self._pauses += bool(places)
+            if self._pauses > 1:
+                self._consumer.pause(places)
+
+    monkeypatch.setattr(module, "input_consumer", Hasty)
     member = Member()
-    source = backend.transport().input([partition.topic], member)
-    member.holds(source, {partition})
-    assert f"every gap in {partition.topic} will be looked at twice: no answer" in caplog.text
-    source.resume(partition, 0)
-    member.receives(source, partition, 5)
-    # It has begun well; now the client goes to the end, and what has come in between is skipped.
-    for _ in range(3):
-        backend.produce(partition, b"value")
-    source._consumer.seek(TopicPartition(partition.topic, partition.number, 8))
-    backend.produce(partition, b"value")
-    member.receives(source, partition, 9)
-    assert member.offsets(partition) == list(range(9))
+    source = KafkaInput(backend.settings(properties={"debug": "topic"}), [topic], member)
+    member.holds(source, {whole, cut, idle})
+    failures = [f"reading {partition}: fetch failed" for partition in (cut, idle)]
+    member.polls(source, lambda: all(one in caplog.text for one in failures), "failed fetches")
+    source.resume(whole, 3)
+    source.resume(cut, 6)
+    member.receives(source, whole, 7)
+    member.receives(source, cut, 4)
+    assert f"{cut} is assigned again" in caplog.text
+    backend.produce(cut, b"later")
+    member.receives(source, cut, 5)
+    assert member.offsets(whole) == list(range(3, 10))
+    assert member.offsets(cut) == list(range(6, 11))
+    assert idle not in member.messages
+    source.resume(idle, 5)
+    member.receives(source, idle, 5)
+    assert member.offsets(idle) == list(range(5, 10))
+    assert "logical offset" not in caplog.text  # it would return to the end
     source.close()
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from stream_fs.kafka.claim import Claim
 
 
-def claimed(wanted: int, *, doubtful: bool = False) -> Claim:
-    claim = Claim(doubtful=doubtful)
+def claimed(wanted: int) -> Claim:
+    claim = Claim()
     claim.wanted = wanted
     return claim
 
@@ -40,7 +40,28 @@ def test_the_end_of_a_partition_that_is_not_delivered_is_an_old_one() -> None:
     assert claim.unread(0) is None
 
 
-def test_the_end_of_a_doubtful_partition_is_not_believed() -> None:
-    claim = claimed(7, doubtful=True)
-    claim.reach(9)
-    assert claim.unread(7) is None
+def test_a_fetch_from_before_the_wanted_offset_is_an_old_one() -> None:
+    claim = claimed(7)
+    assert claim.asks_for(7)
+    assert claim.asks_for(9)
+    assert not claim.asks_for(0)
+    claim.rest()
+    assert not claim.asks_for(7)
+
+
+def test_a_gap_is_believed_when_it_is_seen_twice_and_then_any_that_is_no_larger() -> None:
+    claim = claimed(3)
+    assert claim.missing(3, 5)
+    assert not claim.missing(3, 5)
+    assert not claim.missing(6, 8)
+    assert claim.missing(9, 12)
+
+
+def test_behind_an_offset_that_was_asked_for_every_gap_is_seen_twice() -> None:
+    claim = claimed(3)
+    assert claim.missing(3, 5)
+    assert not claim.missing(3, 5)
+    claim.place(6, now=0.0)
+    assert claim.missing(6, 7)
+    assert not claim.missing(6, 7)
+    assert not claim.missing(8, 9)

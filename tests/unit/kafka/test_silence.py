@@ -9,6 +9,7 @@ from typing import Any, cast
 import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
+from stream_fs.errors import RetriableError
 from stream_fs.kafka import consumer as module
 from stream_fs.kafka.consumer import KafkaInput
 from stream_fs.kafka.delivery import Delivery
@@ -55,11 +56,18 @@ class Client:
         self.coming: list[Record] = []
         self.seeks: dict[Partition, list[int]] = defaultdict(list)
         self.cached: dict[Partition, int] = {}
+        self.assigned: dict[Partition, int] = {}
+        self.refusing: set[Partition] = set()
 
     def subscribe(self, _: Sequence[str], **callbacks: Any) -> None:
         self.assign = callbacks["on_assign"]
 
-    def incremental_assign(self, _: Sequence[TopicPartition]) -> None: ...
+    def incremental_assign(self, places: Sequence[TopicPartition]) -> None:
+        self.assigned |= {Partition(p.topic, p.partition): p.offset for p in places}
+
+    def incremental_unassign(self, places: Sequence[TopicPartition]) -> None:
+        for place in places:
+            del self.assigned[Partition(place.topic, place.partition)]
 
     def pause(self, _: Sequence[TopicPartition]) -> None: ...
 
@@ -68,7 +76,10 @@ class Client:
     def list_topics(self, *_: object) -> None: ...
 
     def seek(self, where: TopicPartition) -> None:
-        self.seeks[Partition(where.topic, where.partition)].append(where.offset)
+        partition = Partition(where.topic, where.partition)
+        if partition in self.refusing:
+            raise KafkaException(KafkaError(KafkaError._STATE))
+        self.seeks[partition].append(where.offset)
 
     def consume(self, _: int, __: float) -> list[Record]:
         coming, self.coming = self.coming, []
@@ -86,11 +97,14 @@ class Ends:
 
     def __init__(self) -> None:
         self.real: dict[Partition, int] = {HOT: 0, STILL: 0}
+        self.answers = True
 
     def within(self, _: float) -> Ends:
         return self
 
     def ends(self, partitions: Sequence[Partition]) -> Mapping[Partition, int]:
+        if not self.answers:
+            raise RetriableError("no answer")
         return {partition: self.real[partition] for partition in partitions}
 
     decided_ends = ends
@@ -107,9 +121,10 @@ class Nobody:
 class Stage:
     """An input that holds two partitions, and its surroundings."""
 
-    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+    def __init__(self, patch: pytest.MonkeyPatch, *, answers: bool = True) -> None:
         self.now = 1000.0
         self.client, self.ends = Client(), Ends()
+        self.ends.answers = answers
         patch.setattr(module, "input_consumer", lambda *_: self.client)
         patch.setattr("stream_fs.kafka.consumer.time.monotonic", lambda: self.now)
         settings = ClientSettings("nowhere:1", "g")
@@ -232,3 +247,41 @@ def test_the_end_of_a_partition_counts_as_no_message(stage: Stage) -> None:
     before = stage.input._batches.next
     stage.receive(End(STILL, 1))
     assert stage.input._batches.next == before
+
+
+@pytest.fixture
+def unanswered(monkeypatch: pytest.MonkeyPatch) -> Stage:
+    """The partitions were assigned in an outage, so that their ends were not known."""
+    return Stage(monkeypatch, answers=False)
+
+
+def test_the_client_is_never_left_to_look_up_an_end(unanswered: Stage) -> None:
+    assert unanswered.client.assigned == {HOT: 0, STILL: 0}
+
+
+def test_transaction_markers_cost_one_question_also_after_an_assignment_in_an_outage(
+    unanswered: Stage,
+) -> None:
+    running(unanswered)
+    delivered = 0
+    for number in range(2, 200, 2):
+        for _ in range(2):
+            if unanswered.poll((HOT, number)):
+                delivered += 1
+                break
+    assert delivered == 99
+    assert unanswered.client.seeks[HOT] == [0, 1]
+
+
+def test_a_partition_in_which_the_client_refuses_to_seek_is_assigned_again(
+    unanswered: Stage,
+) -> None:
+    unanswered.client.refusing = {STILL}
+    running(unanswered)
+    unanswered.input.resume(STILL, 5)
+    for _ in range(4):
+        unanswered.poll()
+    assert unanswered.client.assigned == {HOT: 0, STILL: 0}
+    unanswered.poll(seconds=6.0)
+    assert unanswered.client.assigned == {HOT: 0, STILL: 5}
+    assert unanswered.poll((STILL, 5)) == {STILL: [5]}
