@@ -67,10 +67,11 @@ def _flood(last: Letter, bad: int, good: int, begun: int, keeping: str) -> Poiso
     return PoisonFlood(
         f"{bad} of the {bad + good} records since offset {begun} of "
         f"{message.topic}/{message.partition} are bad; the last one, at offset {message.offset}, "
-        f"is {last.bad.reason}: {last.bad.detail}. The producer seems to be broken. Once it is "
-        f"mended, move past the bad records with {_reset(message, keeping, 'N')}, where N is the "
-        f"offset of the first good record behind them{_passed_over(good, begun)}, or let them go "
-        "with dead_letters.policy = 'skip', or raise dead_letters.max_ratio"
+        f"is {last.bad.reason}: {last.bad.detail}. The producer seems to be broken, or to write "
+        "records of another form. Once it is mended, move past the bad records with "
+        f"{_reset(message, keeping, 'N')}, where N is the offset of the first good record behind "
+        f"them{_passed_over(good, begun)}, or let them go with dead_letters.policy = 'skip', or "
+        "raise dead_letters.max_ratio"
     )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from stream_fs.errors import InvalidParameter
 from stream_fs.selector.params import Transform, View, is_whole
+from stream_fs.wire.refusal import quoted
 
 Dtype = Literal["float32", "float64"]
 Format = Literal["msgpack", "json"]
@@ -21,16 +22,20 @@ _FLOATS: Final[dict[Dtype, np.dtype[Any]]] = {
 
 @dataclass(frozen=True, slots=True)
 class DeclaredView:
-    """A view on the wire: its name and dimension, the floats it is packed in, its transform."""
+    """A view on the wire: its name and dimension, the floats it is packed in, its transform.
+
+    `names` are those of its features, for messages only.
+    """
 
     name: str
     dimension: int
     dtype: Dtype = "float32"
     transform: Transform = "minmax"
+    names: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         """Refuse what no record could fit."""
-        View(self.name, self.dimension, self.transform)
+        View(self.name, self.dimension, self.transform, self.names)
         if self.dtype not in get_args(Dtype):
             raise InvalidParameter(
                 f"view {self.name!r}: dtype must be one of {', '.join(get_args(Dtype))}, "
@@ -46,6 +51,13 @@ class DeclaredView:
     def row_bytes(self) -> int:
         """Bytes of one packed row."""
         return self.dimension * (4 if self.dtype == "float32" else 8)
+
+    def place(self, feature: int) -> str:
+        """The view, a feature's index and its declared name, for the detail of a bad record."""
+        place = f"view {quoted(self.name)}, feature {feature}"
+        if self.names is None or not 0 <= feature < self.dimension:
+            return place
+        return f"{place} ({quoted(self.names[feature])})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import cast, get_args
 import numpy as np
 
 from stream_fs.errors import InvalidParameter
-from stream_fs.records import BadRecord
+from stream_fs.records import BadRecord, Reason
 from stream_fs.selector.arrays import Indices
 from stream_fs.wire.assembly import Collector
 from stream_fs.wire.batch import Batch
@@ -19,6 +19,7 @@ from stream_fs.wire.declared import DeclaredView, Format, Limits
 from stream_fs.wire.found import Fault
 from stream_fs.wire.json_records import JsonReader
 from stream_fs.wire.msgpack_records import MsgpackReader
+from stream_fs.wire.refusal import printable
 
 BLOCK_BYTES = 8 << 20
 """Bytes read at a time: enough for many records, and no more memory than that is kept."""
@@ -68,7 +69,7 @@ class RecordDecoder:
         return Batch(
             np.flatnonzero(good),
             {name: collector.part(good) for name, collector in collectors.items()},
-            tuple(BadRecord(position, *bad[position]) for position in sorted(bad)),
+            tuple(_bad_record(position, *bad[position]) for position in sorted(bad)),
         )
 
     def _take_stock(
@@ -108,6 +109,10 @@ class RecordDecoder:
             collector.add(found.together[name], found.single[name], places)
         for record, fault in found.refused.items():
             bad[int(places[record])] = fault
+
+
+def _bad_record(position: int, reason: Reason, detail: str) -> BadRecord:
+    return BadRecord(position, reason, printable(detail))
 
 
 def _blocks(lengths: Indices) -> Iterator[slice]:

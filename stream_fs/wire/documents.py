@@ -9,6 +9,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -16,10 +17,16 @@ from numpy.typing import NDArray
 
 from stream_fs.selector.arrays import Working
 from stream_fs.wire.declared import DeclaredView
-from stream_fs.wire.refusal import Refused
+from stream_fs.wire.refusal import Refused, quoted
 
 VERSION: Final = 1
 FIELDS: Final = ("v", "id", "views")
+
+_NEEDED: Final = f"a record needs `v`, which is {VERSION}, and `views`, the values by view"
+_DESCRIBED: Final = 'see schemas/input-record.v1.json, or "Use it as a service" in README.md'
+_SHOWN: Final = 3
+"""Fields of another kind of record that its detail names, and characters of each."""
+_SHOWN_CHARACTERS: Final = 20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,7 +50,7 @@ def read_document(
     one is looked at.
     """
     if not isinstance(document, dict):
-        raise Refused("malformed", f"a record is a map, not {_kind(document)}")
+        raise Refused("malformed", f"a record is a map, not {_kind(document)}; {_DESCRIBED}")
     _check_fields(document)
     views = document["views"]
     if not isinstance(views, dict):
@@ -62,16 +69,26 @@ def read_document(
 
 
 def _check_fields(document: dict[Any, Any]) -> None:
-    version = document.get("v")
+    if "v" not in document:
+        raise Refused("version", _incomplete(document))
+    version = document["v"]
     if type(version) is not int or version != VERSION:
         raise Refused("version", f"`v` is {_kind(version)}; this reads version {VERSION}")
+    if "views" not in document:
+        raise Refused("malformed", _incomplete(document))
     unknown = document.keys() - FIELDS
     if unknown:
         raise Refused("malformed", f"unknown field {min(map(repr, unknown))}")
     if not isinstance(document.get("id", ""), str):
         raise Refused("malformed", f"`id` is text, not {_kind(document['id'])}")
-    if "views" not in document:
-        raise Refused("malformed", "`views` is not there")
+
+
+def _incomplete(document: dict[Any, Any]) -> str:
+    """What a record needs, what this one has, and where that is described."""
+    names = [quoted(name, _SHOWN_CHARACTERS) for name in islice(document, _SHOWN)]
+    if len(document) > len(names):
+        names.append(f"{len(document) - len(names)} more")
+    return f"{_NEEDED}; this one has {', '.join(names) or 'no fields'}; {_DESCRIBED}"
 
 
 def _row(view: DeclaredView, given: object, truths: bool) -> Row:
@@ -91,7 +108,8 @@ def _row(view: DeclaredView, given: object, truths: bool) -> Row:
             )
         numbers = _numbers(given, view, truths)
         if numbers is None:
-            raise Refused("malformed", f"view {view.name!r}: a value is not a number")
+            at = _first_other(given, (int, float))
+            raise Refused("malformed", f"{view.place(at)}: {_kind(given[at])}, not a number")
         return numbers
     if isinstance(given, dict):
         return _sparse(view, given, truths)
@@ -101,11 +119,12 @@ def _row(view: DeclaredView, given: object, truths: bool) -> Row:
 def _sparse(view: DeclaredView, pair: dict[Any, Any], truths: bool) -> SparseRow:
     if set(pair) != {"i", "x"}:
         raise Refused("bad_sparse", f"view {view.name!r}: a sparse pair has `i` and `x`, no more")
-    indices, values = _indices(pair["i"]), _sparse_values(view, pair["x"], truths)
+    indices = _indices(pair["i"])
     if indices is None:
-        raise Refused("bad_sparse", f"view {view.name!r}: `i` is not whole numbers")
+        raise Refused("bad_sparse", f"view {view.name!r}: {_not_indices(pair['i'])}")
+    values = _sparse_values(view, pair["x"], truths)
     if values is None:
-        raise Refused("bad_sparse", f"view {view.name!r}: `x` is not numbers")
+        raise Refused("bad_sparse", _not_values(view, indices, pair["x"]))
     if len(indices) != len(values):
         raise Refused(
             "bad_sparse",
@@ -130,6 +149,34 @@ def _sparse_values(view: DeclaredView, given: object, truths: bool) -> Working |
     if isinstance(given, bytes) and len(given) % view.floats.itemsize == 0:
         return np.frombuffer(given, view.floats)
     return _numbers(given, view, truths) if isinstance(given, list) else None
+
+
+def _not_indices(given: object) -> str:
+    """Which of the indices is not a whole number of at most 63 bits, or what is there instead."""
+    if isinstance(given, bytes):
+        return f"`i` is {len(given)} bytes, not indices of 4 bytes each"
+    if not isinstance(given, list):
+        return f"`i` is {_kind(given)}, not a list of indices"
+    too_large = (n for n, index in enumerate(given) if not -(1 << 63) <= index < 1 << 63)
+    at = next(too_large) if set(map(type, given)) <= {int} else _first_other(given, (int,))
+    return f"{_kind(given[at])} at `i`[{at}], not an index"
+
+
+def _not_values(view: DeclaredView, indices: NDArray[Any], given: object) -> str:
+    """Which value of a sparse pair is not a number, or what is there instead of values."""
+    if isinstance(given, bytes):
+        size = view.floats.itemsize
+        return f"view {view.name!r}: `x` is {len(given)} bytes, not values of {size} bytes each"
+    if not isinstance(given, list):
+        return f"view {view.name!r}: `x` is {_kind(given)}, not a list of values"
+    at = _first_other(given, (int, float))
+    place = view.place(int(indices[at])) if at < len(indices) else f"view {view.name!r}"
+    return f"{place}: {_kind(given[at])} at `x`[{at}], not a number"
+
+
+def _first_other(given: list[Any], kinds: tuple[type, ...]) -> int:
+    """Index of the first item that is of none of these types."""
+    return next(at for at, item in enumerate(given) if type(item) not in kinds)
 
 
 def _numbers(given: list[Any], view: DeclaredView, truths: bool) -> Working | None:

@@ -1,8 +1,15 @@
-"""Records in JSON: parsed one by one. Strict: NaN and infinity are no JSON."""
+"""Records in JSON: parsed one by one. Strict: NaN and infinity are no JSON.
+
+Encoders such as Python's `json.dumps` write them all the same. A value that is not JSON is parsed a
+second time, by a parser that knows them, to find which view has one: `not_finite` in place of
+`malformed`. The second parse never makes a record good.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from typing import Final
 
 import orjson
 
@@ -11,6 +18,13 @@ from stream_fs.wire.declared import DeclaredView
 from stream_fs.wire.documents import read_document
 from stream_fs.wire.found import Found
 from stream_fs.wire.refusal import Refused
+from stream_fs.wire.values import row_fault
+
+_MOST_CONTAINERS: Final = 800
+"""Maps and lists in a value that is parsed twice: 256 views of sparse pairs have fewer.
+
+So the depth stays below Python's recursion limit, and the verdict depends on the value alone.
+"""
 
 
 class JsonReader:
@@ -25,14 +39,34 @@ class JsonReader:
         for record, value in enumerate(values):
             truths = b"true" in value or b"false" in value
             try:
-                found.add(record, read_document(_parse(value), self._views, truths=truths))
+                found.add(record, read_document(self._parse(value), self._views, truths=truths))
             except Refused as refused:
                 found.refuse(record, refused)
         return found
 
+    def _parse(self, value: bytes) -> object:
+        try:
+            return orjson.loads(value)
+        except orjson.JSONDecodeError as error:
+            self._refuse_not_finite(value)
+            raise Refused("malformed", f"not JSON: {error}{_hint(value)}") from None
 
-def _parse(value: bytes) -> object:
-    try:
-        return orjson.loads(value)
-    except orjson.JSONDecodeError as error:
-        raise Refused("malformed", f"not JSON: {error}") from None
+    def _refuse_not_finite(self, value: bytes) -> None:
+        """Raise `Refused` where a value that is not JSON is a record but for its numbers."""
+        if value.count(b"[") + value.count(b"{") > _MOST_CONTAINERS:
+            return
+        try:
+            rows = read_document(json.loads(value.decode()), self._views)
+        except (ValueError, OverflowError):
+            return
+        for name, view in self._views.items():
+            fault = row_fault(view, rows[name]) if name in rows else None
+            if fault is not None:
+                raise Refused(*fault)
+
+
+def _hint(value: bytes) -> str:
+    """Maps in MessagePack begin with a byte that no JSON begins with."""
+    first = value[:1]
+    packed = b"\x80" <= first <= b"\x8f" or first == b"\xde"
+    return "; it begins like MessagePack, see stream.format" if packed else ""

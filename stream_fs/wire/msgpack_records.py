@@ -89,4 +89,5 @@ class MsgpackReader:
             )
         except (ValueError, msgpack.UnpackException) as error:
             what = str(error) or type(error).__name__
-            raise Refused("malformed", f"not MessagePack within the limits: {what}") from None
+            hint = "; it begins like JSON, see stream.format" if value[:1] in (b"{", b"[") else ""
+            raise Refused("malformed", f"not MessagePack within the limits: {what}{hint}") from None

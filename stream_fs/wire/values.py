@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from stream_fs.selector.arrays import Mask, Working
 from stream_fs.selector.chunk import LARGEST
 from stream_fs.wire.declared import DeclaredView
+from stream_fs.wire.documents import Row, SparseRow
 from stream_fs.wire.found import Fault
 
 
@@ -25,6 +26,15 @@ def dense_faults(view: DeclaredView, rows: Working) -> dict[int, Fault]:
         feature = int(np.flatnonzero(~_fine(view, rows[row], sparse=False))[0])
         faults[row] = _fault(view, feature, float(rows[row, feature]), sparse=False)
     return faults
+
+
+def row_fault(view: DeclaredView, row: Row) -> Fault | None:
+    """What is wrong with the values of a single row."""
+    if isinstance(row, SparseRow):
+        indptr = np.array([0, len(row.indices)], np.int64)
+        return sparse_faults(view, indptr, row.indices, row.values).get(0)
+    dense = np.frombuffer(row, view.floats) if isinstance(row, bytes) else row
+    return dense_faults(view, dense.reshape(1, -1)).get(0)
 
 
 def sparse_faults(
@@ -44,13 +54,20 @@ def sparse_faults(
 
 
 def _sparse_fault(view: DeclaredView, indices: NDArray[np.int64], values: Working) -> Fault:
-    if indices.min() < 0 or indices.max() >= view.dimension:
-        outside = indices[(indices < 0) | (indices >= view.dimension)]
+    outside = np.flatnonzero((indices < 0) | (indices >= view.dimension))
+    if len(outside):
+        at = int(outside[0])
         return "bad_sparse", (
-            f"view {view.name!r}: index {outside[0]} where {view.dimension} features are declared"
+            f"view {view.name!r}: index {indices[at]} at `i`[{at}] "
+            f"where {view.dimension} features are declared"
         )
-    if (indices[1:] <= indices[:-1]).any():
-        return "bad_sparse", f"view {view.name!r}: indices do not strictly increase"
+    falling = np.flatnonzero(indices[1:] <= indices[:-1])
+    if len(falling):
+        at = int(falling[0]) + 1
+        return "bad_sparse", (
+            f"view {view.name!r}: index {indices[at]} at `i`[{at}] after {indices[at - 1]}; "
+            "indices strictly increase"
+        )
     entry = int(np.flatnonzero(~_fine(view, values, sparse=True))[0])
     return _fault(view, int(indices[entry]), float(values[entry]), sparse=True)
 
@@ -99,7 +116,7 @@ def _positive(view: DeclaredView, sparse: bool) -> bool:
 
 
 def _fault(view: DeclaredView, feature: int, value: float, *, sparse: bool) -> Fault:
-    place = f"view {view.name!r}, feature {feature}"
+    place = view.place(feature)
     if not np.isfinite(value):
         return "not_finite", f"{place}: {value} in {view.dtype}"
     if value < 0:

@@ -61,7 +61,13 @@ class Configuration(Section):
             group=self.kafka.group,
             params=selector,
             views=tuple(
-                DeclaredView(view.name, view.dimension, declared.dtype, view.transform or "minmax")
+                DeclaredView(
+                    view.name,
+                    view.dimension,
+                    declared.dtype,
+                    view.transform or "minmax",
+                    view.names,
+                )
                 for view, declared in zip(selector.views, self.views, strict=True)
             ),
             rankings_topic=self.output.topic,

@@ -325,7 +325,7 @@ def test_too_large_a_value_for_transform_none() -> None:
 @pytest.mark.parametrize("literal", [b"NaN", b"Infinity", b"-Infinity", b"1e999"])
 def test_json_has_no_such_numbers(literal: bytes) -> None:
     value = b'{"v":1,"views":{"first":[1,2,%s]}}' % literal
-    assert RecordDecoder(VIEWS, "json").decode([value]).bad[0].reason == "malformed"
+    assert RecordDecoder(VIEWS, "json").decode([value]).bad[0].reason == "not_finite"
 
 
 def test_of_a_key_twice_the_last_counts() -> None:

@@ -1,0 +1,168 @@
+"""The detail of a bad record: view, index and feature name; what a record needs; bounded."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import msgpack
+import numpy as np
+import pytest
+
+from stream_fs.records import BadRecord
+from stream_fs.wire import DeclaredView, Format, RecordDecoder
+
+NAMED = (
+    DeclaredView("engine", 3, names=("rpm", "oil", "heat")),
+    DeclaredView("words", 4, "float64", "unit"),
+)
+FORMATS: tuple[Format, Format] = ("msgpack", "json")
+NAN, INFINITY = float("nan"), float("inf")
+
+
+def encoded(record: Any, format: Format) -> bytes:
+    """As common encoders write it: `json.dumps` writes NaN and Infinity as they are."""
+    return json.dumps(record).encode() if format == "json" else bytes(msgpack.packb(record))
+
+
+def bad(value: bytes, format: Format, views: tuple[DeclaredView, ...] = NAMED) -> BadRecord:
+    """The verdict on a value alone, which must be the same among good ones."""
+    good = encoded({"v": 1, "views": {"engine": [1, 2, 3]}}, format)
+    (alone,) = RecordDecoder(views, format).decode([value]).bad
+    (among,) = RecordDecoder(views, format).decode([good, value, good]).bad
+    assert (alone.reason, alone.detail) == (among.reason, among.detail)
+    assert among.position == 1
+    assert len(alone.detail) <= 300
+    assert alone.detail.isprintable()
+    return alone
+
+
+def record(**views: Any) -> dict[str, Any]:
+    return {"v": 1, "views": views}
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_flat_record_learns_what_a_record_needs(format: Format) -> None:
+    flat = {"temperature": 20.5, "pressure": 1.0, "x" * 5000: 1, "rpm": 2, "oil": 3}
+    detail = bad(encoded(flat, format), format).detail
+    for part in ("`v`", "`views`", "'temperature'", "'pressure'", "2 more"):
+        assert part in detail
+    assert "schemas/input-record.v1.json" in detail
+    assert '"Use it as a service" in README.md' in detail
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("record", [{}, {"v": 1}, {"v": 1, "id": "a"}, {"v": 1, "data": {}}])
+def test_every_incomplete_record_learns_it(record: Mapping[str, Any], format: Format) -> None:
+    verdict = bad(encoded(record, format), format)
+    assert verdict.reason == ("malformed" if "v" in record else "version")
+    assert "`views`" in verdict.detail
+    assert "schemas/input-record.v1.json" in verdict.detail
+
+
+def test_the_other_format_is_recognised() -> None:
+    good = record(engine=[1, 2, 3])
+    assert "stream.format" in bad(encoded(good, "json"), "msgpack").detail
+    assert "stream.format" in bad(encoded(good, "msgpack"), "json").detail
+    assert "stream.format" not in bad(b"?", "msgpack").detail
+    assert "stream.format" not in bad(b"?", "json").detail
+
+
+@pytest.mark.parametrize(
+    ("views", "place"),
+    [
+        ({"engine": [1, NAN, 3]}, "view 'engine', feature 1 ('oil'): nan"),
+        ({"engine": [1, 2, -INFINITY]}, "view 'engine', feature 2 ('heat'): -inf"),
+        ({"words": [1, 2, 3, INFINITY]}, "view 'words', feature 3: inf"),
+        ({"engine": {"i": [0, 2], "x": [1, NAN]}}, "view 'engine', feature 2 ('heat'): nan"),
+        ({"words": {"i": [1], "x": [INFINITY]}}, "view 'words', feature 1: inf"),
+        ({"engine": [1, 1e39, 3]}, "view 'engine', feature 1 ('oil'): inf in float32"),
+    ],
+)
+@pytest.mark.parametrize("format", FORMATS)
+def test_not_finite_names_its_place(views: dict[str, Any], place: str, format: Format) -> None:
+    verdict = bad(encoded(record(**views), format), format)
+    assert verdict.reason == "not_finite"
+    assert verdict.detail.startswith(place)
+
+
+def test_a_packed_value_names_its_place() -> None:
+    nan = np.array([1, NAN, 3], "<f4").tobytes()
+    assert "feature 1 ('oil'): nan" in bad(encoded(record(engine=nan), "msgpack"), "msgpack").detail
+    pair = {"i": np.array([2], "<u4").tobytes(), "x": np.array([-1], "<f4").tobytes()}
+    verdict = bad(encoded(record(engine=pair), "msgpack"), "msgpack")
+    assert verdict.reason == "negative"
+    assert "feature 2 ('heat'): -1.0" in verdict.detail
+
+
+@pytest.mark.parametrize(
+    ("views", "place"),
+    [
+        ({"engine": [1, "2", 3]}, "view 'engine', feature 1 ('oil'): text"),
+        ({"engine": [1, 2, None]}, "view 'engine', feature 2 ('heat'): nothing"),
+        ({"engine": [True, 2, 3]}, "view 'engine', feature 0 ('rpm'): True"),
+        ({"words": [1, 2, [3], 4]}, "view 'words', feature 2: a list"),
+        ({"engine": {"i": [2], "x": ["1"]}}, "view 'engine', feature 2 ('heat'): text"),
+        ({"engine": {"i": [0, 1.5], "x": [1, 1]}}, "view 'engine': 1.5 at `i`[1]"),
+        ({"engine": {"i": [0, 1 << 63], "x": [1, 1]}}, f"view 'engine': {1 << 63} at `i`[1]"),
+        ({"engine": {"i": [0, 3], "x": [1, 1]}}, "view 'engine': index 3 at `i`[1]"),
+        ({"engine": {"i": [0, 2, 1], "x": [1, 1, 1]}}, "view 'engine': index 1 at `i`[2]"),
+        ({"engine": {"i": 7, "x": [1]}}, "view 'engine': `i` is 7"),
+        ({"engine": {"i": [0], "x": "1"}}, "view 'engine': `x` is text"),
+        ({"words": [1, 2, -3, 4]}, "view 'words', feature 2: -3.0"),
+    ],
+)
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_wrong_value_names_its_place(views: dict[str, Any], place: str, format: Format) -> None:
+    assert bad(encoded(record(**views), format), format).detail.startswith(place)
+
+
+def test_long_names_do_not_hide_the_index() -> None:
+    view = DeclaredView("\U0010ffff" * 200, 1, names=("\x00" * 100_000,))
+    value = encoded({"v": 1, "views": {view.name: [NAN]}}, "msgpack")
+    (verdict,) = RecordDecoder([view]).decode([value]).bad
+    assert "feature 0" in verdict.detail
+    assert "nan" in verdict.detail
+    assert len(verdict.detail) <= 300
+    assert verdict.detail.isprintable()
+
+
+LITERALS = {
+    "a flat record": (b'{"temperature": NaN}', "version"),
+    "an unknown view": (b'{"v":1,"views":{"other":[NaN]}}', "unknown_view"),
+    "too few values": (b'{"v":1,"views":{"engine":[NaN]}}', "dimension"),
+    "not a value": (b'{"v":1,"id":NaN,"views":{"engine":[1,2,3]}}', "malformed"),
+    "replaced by a later key": (b'{"v":1,"views":{"engine":[NaN],"engine":[1,2,3]}}', "malformed"),
+    "text that is not closed": (b'{"v":1,"views":{"engine":[1,NaN,3]}', "malformed"),
+    "other bytes": (b'{"v":1,"id":"\xff","views":{"engine":[1,NaN,3]}}', "malformed"),
+    "another encoding": ('{"v":1,"views":{"engine":[1,NaN,3]}}'.encode("utf-16"), "malformed"),
+    "an infinite whole number": (
+        b'{"v":1,"views":{"engine":[%b,2,3]}}' % (b"9" * 400),
+        "malformed",
+    ),
+    "nested too deeply": (b'{"v":1,"id":%bNaN%b}' % (b"[" * 2000, b"]" * 2000), "malformed"),
+}
+
+
+@pytest.mark.parametrize("name", LITERALS)
+def test_literals_never_make_a_record_good(name: str) -> None:
+    value, reason = LITERALS[name]
+    assert bad(value, "json").reason == reason
+
+
+def test_only_a_record_that_failed_is_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    again: list[str] = []
+    loads = json.loads
+
+    def noted(text: str) -> Any:
+        again.append(text)
+        return loads(text)
+
+    monkeypatch.setattr(json, "loads", noted)
+    good = b'{"v":1,"id":"NaN","views":{"engine":[1,2,3]}}'
+    wrong = b'{"v":1,"views":{"engine":[1,NaN,3]}}'
+    nested = wrong.replace(b"NaN", b"[" * 1000 + b"NaN")
+    batch = RecordDecoder(NAMED, "json").decode([good, wrong, nested, good])
+    assert batch.good.tolist() == [0, 3]
+    assert again == [wrong.decode()]
