@@ -80,6 +80,11 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _message(error: Exception) -> str:
+    """What went wrong, and the notes on what was being done."""
+    return "; ".join([_what(error), *getattr(error, "__notes__", ())])
+
+
+def _what(error: Exception) -> str:
     if isinstance(error, StreamFsError):
         return str(error)
     if isinstance(error, OSError) and error.strerror:  # a full disk, a file that is not ours, …

@@ -7,6 +7,7 @@ score. Missing rows are left out where the method allows it, else filled with th
 import numpy as np
 
 from stream_fs.evaluate.data import IncompleteViews, Matrix, Vector
+from stream_fs.evaluate.errors import MethodRefused
 from stream_fs.evaluate.graphs import Graph, degrees, heat_graph, unit_range, unit_rows
 from stream_fs.evaluate.learn import nmf_components
 
@@ -62,6 +63,8 @@ def mini_batch_nmf(data: IncompleteViews, rank: int, seed: int) -> list[Vector]:
     """
     widths = [x.shape[1] for x in data.views]
     joined = np.hstack([unit_mean_imputed(data, v) for v in range(len(widths))])
+    if (joined < 0).any():
+        raise MethodRefused("MiniBatchNMF takes no negative values")
     norms = np.linalg.norm(nmf_components(joined, rank, seed), axis=0)
     return np.split(norms, np.cumsum(widths)[:-1])
 

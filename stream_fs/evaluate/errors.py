@@ -5,6 +5,7 @@ StreamFsError
     ├── DataNotFound    the directory, data set or mask file is not there (an InvalidParameter)
     ├── DataMalformed   an archive is there but is not what it should be (also a ValueError)
     ├── UnknownName     an experiment that is not there (an InvalidParameter)
+    ├── MethodRefused   a method cannot take these data (also a ValueError)
     └── ExtraMissing    an optional dependency is not installed (also an ImportError)
 """
 
@@ -25,6 +26,10 @@ class DataMalformed(EvaluationError, ValueError):
 
 class UnknownName(EvaluationError, InvalidParameter):
     """An experiment was asked for that is not there."""
+
+
+class MethodRefused(EvaluationError, ValueError):
+    """A method that is compared cannot take these data; the others can."""
 
 
 class ExtraMissing(EvaluationError, ImportError):

@@ -106,9 +106,10 @@ def declared_views(data: IncompleteViews, space: Space = "declared") -> list[Vie
 
 
 def advised(data: IncompleteViews, view: int) -> Transform:
-    """`unit` for counts and text, that is where most values are zero; else `minmax`."""
+    """`unit` for counts and text (most values are zero, none is negative); else `minmax`."""
     rows = data.present_rows(view)
-    return "unit" if rows.size and (rows == 0).mean() >= MOSTLY_ZERO else "minmax"
+    counts = rows.size > 0 and (rows == 0).mean() >= MOSTLY_ZERO and rows.min() >= 0
+    return "unit" if counts else "minmax"
 
 
 def stream(selector: MultiViewSelector, problem: Problem, cut: Iterable[slice]) -> None:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from stream_fs.evaluate.data import Matrix, Vector
+from stream_fs.evaluate.errors import MethodRefused
 
 TINY = 1e-12
 
@@ -53,6 +54,8 @@ class Omvfs:
 
     def fit_chunk(self, views: Sequence[Matrix]) -> None:
         """Fold a chunk in: U and V in turn until the objective settles, then the sums."""
+        if any((x < 0).any() for x in views):
+            raise MethodRefused("OMVFS takes no negative values")
         if not self.factors:
             self._begin(views)
         rows = len(views[0])

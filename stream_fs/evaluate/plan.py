@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -25,6 +25,11 @@ Settings: TypeAlias = dict[str, Value]
 LARGE = 5000
 """Rows from which a data set is repeated less often: the judges take most of a run's time."""
 LARGE_REPETITIONS = 3
+
+Role: TypeAlias = Literal["development", "user's own", "held-out"]
+ROLES: tuple[Role, ...] = get_args(Role)
+DEVELOPMENT = ("3Sources", "BBCSport", "WebWashington", "UCIDigits", "USPS", "Caltech101-7")
+"""The paper's data sets, by which the defaults of the selector were chosen."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +55,7 @@ class Entry:
     """A data set in the plan: what the report says of it, and a digest of its content."""
 
     name: str
-    role: Literal["development", "held-out"]
+    role: Role
     instances: int
     dimensions: tuple[int, ...]
     classes: int
@@ -73,6 +78,30 @@ class Task:
         plain = [self.experiment, self.dataset, dict(self.settings), self.depends]
         text = json.dumps(plain, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:20]
+
+    @property
+    def what(self) -> str:
+        """The method, preset or variant that is measured."""
+        for name in ("method", "preset", "variant"):
+            if name in self.settings:
+                return str(self.settings[name])
+        if "parameter" in self.settings:
+            return f"{self.settings['parameter']} = {self.settings['value']:g}"
+        return ""
+
+    def __str__(self) -> str:
+        """For messages."""
+        place = [f"experiment {self.experiment}"]
+        place += [f"data set {self.dataset}"] if self.dataset else []
+        return ", ".join([*place, *filter(None, [self.what])])
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A task whose method cannot take the data set, and why."""
+
+    task: Task
+    reason: str
 
 
 class Library:
@@ -108,15 +137,19 @@ class Library:
         digest = hashlib.sha256(dataset.labels.tobytes())
         for x in dataset.views:
             digest.update(np.ascontiguousarray(x).tobytes())
-        own = self.directory is not None and name in list_sets(self.directory)
         return Entry(
             name,
-            "development" if own else "held-out",
+            self._role(name),
             dataset.instances,
             tuple(x.shape[1] for x in dataset.views),
             dataset.classes,
             digest.hexdigest()[:12],
         )
+
+    def _role(self, name: str) -> Role:
+        if self.directory is None or name not in list_sets(self.directory):
+            return "held-out"
+        return "development" if name in DEVELOPMENT else "user's own"
 
     def published(self, name: str, missing: float, repetition: int) -> Mask:
         """The published mask of a repetition (n × views)."""

@@ -1,6 +1,7 @@
 """Measured rows on disk, so that a run can be stopped and go on.
 
-One JSON line per finished task in ``rows.jsonl``. A line without its end was cut off when the run
+One JSON line per finished task in ``rows.jsonl``; that of a method that refused the data set has no
+rows, but the reason. A line without its end was cut off when the run
 was stopped: it is removed, and its task is measured again. Rows under keys that no plan asks for
 any more stay, and nobody reads them.
 """
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from stream_fs.evaluate.errors import DataMalformed
-from stream_fs.evaluate.plan import Row, Task
+from stream_fs.evaluate.plan import Refused, Row, Task
 
 ROWS = "rows.jsonl"
 ABOUT = "about.json"
@@ -27,7 +28,9 @@ class Store:
         """Open the directory, which is made where it is not there."""
         self.directory = directory
         directory.mkdir(parents=True, exist_ok=True)
-        self._rows = self._resume(directory / ROWS)
+        self._rows: dict[str, list[Row]] = {}
+        self._refused: dict[str, str] = {}
+        self._resume(directory / ROWS)
 
     def __contains__(self, task: Task) -> bool:
         return task.key in self._rows
@@ -35,10 +38,26 @@ class Store:
     def add(self, task: Task, rows: Sequence[Row]) -> None:
         """Write the rows of a finished task."""
         named: list[Row] = [{"dataset": task.dataset, **task.settings, **row} for row in rows]
-        line = {"key": task.key, "experiment": task.experiment, "rows": named}
+        self._append({"key": task.key, "experiment": task.experiment, "rows": named})
+        self._rows[task.key] = named
+
+    def refuse(self, task: Task, reason: str) -> None:
+        """Note that the task's method cannot take its data set, and why."""
+        self._append(
+            {"key": task.key, "experiment": task.experiment, "rows": [], "refused": reason}
+        )
+        self._rows[task.key] = []
+        self._refused[task.key] = reason
+
+    def refused(self, tasks: Sequence[Task]) -> list[Refused]:
+        """Those of the tasks whose method cannot take their data set, in their order."""
+        return [
+            Refused(task, self._refused[task.key]) for task in tasks if task.key in self._refused
+        ]
+
+    def _append(self, line: dict[str, Any]) -> None:
         with (self.directory / ROWS).open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
-        self._rows[task.key] = named
 
     def rows(self, tasks: Sequence[Task], experiment: str) -> list[Row]:
         """What was measured for the experiment's tasks, in their order."""
@@ -63,22 +82,21 @@ class Store:
         text = json.dumps(about, indent=1, ensure_ascii=False)
         (self.directory / ABOUT).write_text(text + "\n", encoding="utf-8")
 
-    @staticmethod
-    def _resume(path: Path) -> dict[str, list[Row]]:
+    def _resume(self, path: Path) -> None:
         if not path.exists():
-            return {}
+            return
         content = path.read_bytes()
         complete = content[: content.rfind(b"\n") + 1]
         if complete != content:
             path.write_bytes(complete)
-        rows: dict[str, list[Row]] = {}
         for number, line in enumerate(complete.decode().splitlines(), 1):
             try:
                 read = json.loads(line)
-                rows[read["key"]] = read["rows"]
+                self._rows[read["key"]] = read["rows"]
+                if "refused" in read:
+                    self._refused[read["key"]] = str(read["refused"])
             except (ValueError, KeyError, TypeError) as error:
                 raise DataMalformed(
                     f"{path}, line {number} is not a result: remove the line, or name another "
                     "directory with --output"
                 ) from error
-        return rows

@@ -46,7 +46,7 @@ def varied(preset: Preset, middle: dict[str, float], parameter: str, value: floa
 
 def plan(options: Options, entry: Entry) -> list[Settings]:
     """A task per repetition and setting, on the data sets of the user's directory."""
-    if entry.role != "development" and not options.quick:
+    if entry.role == "held-out" and not options.quick:
         return []
     repetitions = 1 if options.quick else options.repetitions_of(entry, REPETITIONS)
     grid = {"lam": GRID["lam"][::3]} if options.quick else GRID

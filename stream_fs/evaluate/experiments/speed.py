@@ -8,7 +8,7 @@ of the processor, one thread, ranking included.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -23,67 +23,80 @@ from stream_fs.evaluate.problem import Problem, chunks, even_slices
 from stream_fs.selector.params import Preset
 
 AGAIN = ("Laplacian score", "MiniBatchNMF", "variance")
+SELECTORS: Mapping[str, Preset] = {"default": "default", "paper": "paper"}
+FRESH: Mapping[str, Preset] = {f"{name}, again": preset for name, preset in SELECTORS.items()}
+"""The selectors started again from the first row."""
+COMPARED = (*SELECTORS, *FRESH, "OMVFS", *AGAIN)
 INCREMENTS = 5
 REPETITIONS = 2
 
 
 def plan(options: Options, entry: Entry) -> list[Settings]:
-    """A task per repetition."""
+    """A task per repetition and method."""
     repetitions = 1 if options.quick else options.repetitions_of(entry, REPETITIONS)
-    identity = " ".join(METHODS[name].identity for name in ("default", "paper", "OMVFS", *AGAIN))
     return [
-        {"repetition": repetition, "missing": options.missing, "identity": identity}
+        {
+            "repetition": repetition,
+            "missing": options.missing,
+            "method": name,
+            "identity": METHODS[FRESH.get(name, name)].identity,
+        }
         for repetition in range(repetitions)
+        for name in COMPARED
     ]
 
 
-def measure(problem: Problem, _labels: Labels, _settings: Settings) -> list[Row]:
-    """Seconds of every method at every increment."""
-    rows: list[Row] = []
+def measure(problem: Problem, _labels: Labels, settings: Settings) -> list[Row]:
+    """Seconds of a method at every increment."""
     half = problem.instances // 2
     increments = list(even_slices(half, problem.instances, INCREMENTS))
-    for preset in ("default", "paper"):
-        rows += _selector(problem, preset, half, increments)
-    rows += _omvfs(problem, half, increments)
-    for number, increment in enumerate(increments, 1):
-        so_far = first_rows(problem, increment.stop)
-        for name in AGAIN:
-            took = seconds(partial(METHODS[name].rank, so_far))
-            rows.append({"method": name, "increment": number, "seconds": took})
-    return rows
+    name = str(settings["method"])
+    if name in SELECTORS:
+        took = _folding(problem, SELECTORS[name], half, increments)
+    elif name == "OMVFS":
+        took = _omvfs(problem, half, increments)
+    else:
+        took = _again(problem, name, increments)
+    return [{"increment": number, "seconds": spent} for number, spent in enumerate(took, 1)]
 
 
-def _selector(problem: Problem, preset: Preset, half: int, increments: list[slice]) -> list[Row]:
-    rows: list[Row] = []
+def _folding(
+    problem: Problem, preset: Preset, half: int, increments: list[slice]
+) -> Iterator[float]:
     selector = new_selector(problem, preset)
     stream(selector, problem, [slice(0, half)])
-    for number, increment in enumerate(increments, 1):
 
-        def fold(increment: slice = increment) -> None:
-            feed(selector, problem, increment)
-            selector.get_order()
+    def fold(increment: slice) -> None:
+        feed(selector, problem, increment)
+        selector.get_order()
 
-        def again(increment: slice = increment) -> None:
-            fresh = new_selector(problem, preset)
+    for increment in increments:
+        yield seconds(partial(fold, increment))
+
+
+def _again(problem: Problem, name: str, increments: list[slice]) -> Iterator[float]:
+    """A selector from its first row, or a method that does not stream, on all rows so far."""
+
+    def again(increment: slice) -> None:
+        if name in FRESH:
+            fresh = new_selector(problem, FRESH[name])
             stream(fresh, problem, chunks(increment.stop, problem.clusters))
             fresh.get_order()
+        else:
+            METHODS[name].rank(first_rows(problem, increment.stop))
 
-        rows.append({"method": preset, "increment": number, "seconds": seconds(fold)})
-        rows.append({"method": f"{preset}, again", "increment": number, "seconds": seconds(again)})
-    return rows
+    for increment in increments:
+        yield seconds(partial(again, increment))
 
 
-def _omvfs(problem: Problem, half: int, increments: list[slice]) -> list[Row]:
+def _omvfs(problem: Problem, half: int, increments: list[slice]) -> Iterator[float]:
     data = problem.data
     filled = [baselines.unit_mean_imputed(data, v) for v in range(len(data.views))]
     model = Omvfs(problem.clusters, problem.seed)
     model.fit_chunk([x[:half].astype(np.float64) for x in filled])
-    rows: list[Row] = []
-    for number, increment in enumerate(increments, 1):
+    for increment in increments:
         chunk = [x[increment].astype(np.float64) for x in filled]
-        took = seconds(partial(model.fit_chunk, chunk))
-        rows.append({"method": "OMVFS", "increment": number, "seconds": took})
-    return rows
+        yield seconds(partial(model.fit_chunk, chunk))
 
 
 def first_rows(problem: Problem, stop: int) -> Problem:

@@ -1,6 +1,7 @@
 """The report: one HTML page and the same tables as Markdown, from the rows in the store alone.
 
 rows         an experiment's rows, made comparable
+refusals     methods that could not be run on a data set
 cells        the main comparison's rows as paired means
 tables       a table, as HTML and as Markdown
 plots        figures, embedded

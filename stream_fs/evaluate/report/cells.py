@@ -1,13 +1,14 @@
 """The main comparison's rows, ready to be averaged and paired.
 
 A contender is a method with a budget. Repetitions that are not complete, because the run was
-stopped, are left out: every mean is over the same problems for every contender.
+stopped, are left out: every mean is over the same problems for every contender. A method that
+refused a data set has no value there (NaN), and no mean over data sets that include it.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,7 +52,11 @@ RIVALS = tuple(c for c in CONTENDERS if c.method not in ("default", ALL))
 class Cells:
     """Values by data set, repetition, contender, judge and share."""
 
-    def __init__(self, rows: Sequence[Row]) -> None:
+    def __init__(
+        self, rows: Sequence[Row], refused: Mapping[str, Collection[str]] | None = None
+    ) -> None:
+        """The rows, and by data set the methods that refused it."""
+        self._refused = refused or {}
         self._values: dict[tuple[str, int], dict[tuple[str, ...], float]] = defaultdict(dict)
         self.judges = sorted({str(row["judge"]) for row in rows})
         self.shares = sorted({float(row["share"]) for row in rows if row["method"] != ALL})
@@ -65,10 +70,22 @@ class Cells:
                     key = (row["method"], row["budget"], row["judge"], f"{share:g}", metric)
                     self._values[place][tuple(map(str, key))] = float(row[metric])
         self.repetitions = {
-            name: [r for r, methods in sorted(of.items()) if methods >= set(METHODS)]
+            name: [
+                repetition
+                for repetition, methods in sorted(of.items())
+                if methods | set(self._refused.get(name, ())) >= set(METHODS)
+            ]
             for name, of in found.items()
         }
-        self.datasets = [name for name, complete in self.repetitions.items() if complete]
+        self.datasets = [
+            name
+            for name, complete in self.repetitions.items()
+            if complete and all(self.took(c, [name]) for c in (OURS, EVERYTHING, *VARIANCE))
+        ]
+
+    def took(self, contender: Contender, datasets: Iterable[str]) -> bool:
+        """Whether the contender's method took all of these data sets."""
+        return not any(contender.method in self._refused.get(name, ()) for name in datasets)
 
     def values(
         self,
@@ -78,7 +95,9 @@ class Cells:
         judges: Sequence[str] | None = None,
         shares: Sequence[float] | None = None,
     ) -> Vector:
-        """Per repetition, the mean over judges and shares."""
+        """Per repetition, the mean over judges and shares; NaN where the method refused the set."""
+        if not self.took(contender, [dataset]):
+            return np.full(len(self.repetitions[dataset]), np.nan)
         looks = self.judges if judges is None else judges
         parts = self.shares if shares is None else shares
         return np.array(

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from stream_fs.evaluate.plan import Entry
+from stream_fs.evaluate.plan import ROLES, Entry
 from stream_fs.evaluate.report.cells import (
     CONTENDERS,
     EVERYTHING,
@@ -31,7 +31,7 @@ BUDGET_NOTE = "√: a share of all features is divided by √d between the views
 def compared_tables(cells: Cells, entries: Sequence[Entry]) -> list[Table]:
     """Everything about the main comparison, development data first."""
     tables: list[Table] = []
-    for role in ("development", "held-out"):
+    for role in ROLES:
         names = [e.name for e in entries if e.role == role and e.name in cells.datasets]
         if names:
             tables += [by_judge(cells, names, role, metric) for metric in METRICS]
@@ -45,13 +45,14 @@ def compared_tables(cells: Cells, entries: Sequence[Entry]) -> list[Table]:
 
 def means_in_words(cells: Cells, entries: Sequence[Entry]) -> Iterator[str]:
     """The overall NMI of `default`, of all features and of the best other ranking."""
-    for role in ("development", "held-out"):
+    for role in ROLES:
         names = [e.name for e in entries if e.role == role and e.name in cells.datasets]
         if names:
             means = {
                 c: overall({name: cells.values(name, c) for name in names}).mean for c in CONTENDERS
             }
-            rival = max(RIVALS, key=lambda c: means[c])
+            rivals = [c for c in RIVALS if cells.took(c, names)]
+            rival = max(rivals, key=lambda c: means[c])
             yield (
                 f"Mean NMI over {len(names)} {role} data sets, judges and shares of features: "
                 f"default √ {number(means[OURS])}, all features {number(means[EVERYTHING])}, "
@@ -124,7 +125,7 @@ def differences(cells: Cells, names: Sequence[str], role: str) -> Table:
     """How far `default` is ahead, and how sure that is."""
     rows = []
     for rival in CONTENDERS:
-        if rival == OURS:
+        if rival == OURS or not cells.took(rival, names):
             continue
         total = against(cells, names, rival)
         rows.append(

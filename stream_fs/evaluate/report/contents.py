@@ -6,7 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from stream_fs.evaluate.methods import METHODS, MISSING_METHODS, RANDOM_DRAWS
-from stream_fs.evaluate.plan import LARGE, LARGE_REPETITIONS, Entry, Options, Row
+from stream_fs.evaluate.plan import (
+    DEVELOPMENT,
+    LARGE,
+    LARGE_REPETITIONS,
+    Entry,
+    Options,
+    Refused,
+    Row,
+)
 from stream_fs.evaluate.report.cells import Cells
 from stream_fs.evaluate.report.compared import compared_tables, means_in_words
 from stream_fs.evaluate.report.drifting import recommendation
@@ -15,6 +23,11 @@ from stream_fs.evaluate.report.others import other_tables
 from stream_fs.evaluate.report.page import Section
 from stream_fs.evaluate.report.planted import planted_in_words
 from stream_fs.evaluate.report.published import RECOMPUTED, Published, published_tables
+from stream_fs.evaluate.report.refusals import (
+    refused_in_words,
+    refused_methods,
+    refused_table,
+)
 from stream_fs.evaluate.report.rows import comparable
 from stream_fs.evaluate.report.tables import Table
 from stream_fs.evaluate.report.tried import tried_tables
@@ -42,15 +55,17 @@ def sections(
     options: Options,
     published: Published,
     progress: Progress,
+    refused: Sequence[Refused] = (),
 ) -> list[Section]:
     """Everything that the rows have to say."""
-    whole = comparable(rows)
-    cells = Cells(rows["ranking"]) if rows.get("ranking") else None
+    whole = comparable(rows, refused)
+    cells = Cells(rows["ranking"], refused_methods(refused)) if rows.get("ranking") else None
     if cells is not None and not cells.datasets:
         cells = None
-    points = list(_in_short(whole, cells, entries, options, progress))
+    points = [*_in_short(whole, cells, entries, options, progress), *refused_in_words(refused)]
     found = [Section("In short", WORDS_NOTE, points=points)] if points else []
-    found.append(Section("What was measured", _setup_note(options, progress), [_sets(entries)]))
+    measured = [_sets(entries), *([refused_table(refused)] if refused else [])]
+    found.append(Section("What was measured", _setup_note(options, progress), measured))
     if cells is not None:
         tables = [
             goals_table(find_goals(cells, entries)),
@@ -106,7 +121,7 @@ def _sets(entries: Sequence[Entry]) -> Table:
                 str(entry.instances),
                 " / ".join(map(str, entry.dimensions)),
                 str(entry.classes),
-                "–" if entry.role == "held-out" else _same(entry.name),
+                _same(entry.name) if entry.role == "development" else "–",
             ]
             for entry in entries
         ],
@@ -131,8 +146,9 @@ def _setup_note(options: Options, progress: Progress) -> str:
 
 def _roles_note() -> str:
     return (
-        "Data sets of the user's directory are development data: the defaults of the selector were "
-        "chosen on the six shared ones. The built-in sets took no part in that and are held out."
+        f"The paper's data sets ({', '.join(DEVELOPMENT)}) are development data, as the defaults "
+        "of the selector were chosen on them. Other sets of the user's directory are the user's "
+        "own, and the built-in ones are held out: neither took part in that."
     )
 
 

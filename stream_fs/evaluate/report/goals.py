@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from stream_fs.evaluate.plan import Entry
+from stream_fs.evaluate.plan import ROLES, Entry
 from stream_fs.evaluate.report.cells import EVERYTHING, RIVALS, VARIANCE, Cells, Difference
 from stream_fs.evaluate.report.compared import JUDGES, against, brief
 from stream_fs.evaluate.report.tables import Table
@@ -18,7 +18,7 @@ MET, BARELY, NOT_MET = "met", "met on average only", "not met"
 
 @dataclass(frozen=True)
 class Goal:
-    """A goal on development or on held-out data, what was measured, and whether it is met."""
+    """A goal on the data of a role, what was measured, and whether it is met."""
 
     role: str
     text: str
@@ -29,7 +29,7 @@ class Goal:
 def find_goals(cells: Cells, entries: Sequence[Entry]) -> list[Goal]:
     """Every goal that the rows tell of, on development data first."""
     found: list[Goal] = []
-    for role in ("development", "held-out"):
+    for role in ROLES:
         names = [e.name for e in entries if e.role == role and e.name in cells.datasets]
         if names:
             found += _above_rankings(cells, names, role)
@@ -50,7 +50,7 @@ def goals_table(goals: Sequence[Goal]) -> Table:
 
 
 def in_words(goals: Sequence[Goal]) -> Iterator[str]:
-    """A sentence or two for development and for held-out data."""
+    """A sentence or two for the data of every role."""
     for role in dict.fromkeys(goal.role for goal in goals):
         mine = [goal for goal in goals if goal.role == role]
         met = sum(goal.result == MET for goal in mine)
@@ -63,7 +63,8 @@ def in_words(goals: Sequence[Goal]) -> Iterator[str]:
 
 def _above_rankings(cells: Cells, names: Sequence[str], role: str) -> Iterator[Goal]:
     for judge in JUDGES:
-        by_rival = {rival: against(cells, names, rival, judge) for rival in RIVALS}
+        rivals = [rival for rival in RIVALS if cells.took(rival, names)]
+        by_rival = {rival: against(cells, names, rival, judge) for rival in rivals}
         rival, nearest = min(by_rival.items(), key=lambda item: item[1].mean)
         text = f"above every other ranking method, either budget, {judge}"
         measured = f"nearest is {rival.label}: {brief(nearest)}"

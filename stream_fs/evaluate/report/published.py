@@ -15,18 +15,16 @@ import numpy as np
 
 from stream_fs.evaluate.errors import DataMalformed
 from stream_fs.evaluate.experiments.grid import LOOK
-from stream_fs.evaluate.plan import Row
+from stream_fs.evaluate.plan import DEVELOPMENT, Row
 from stream_fs.evaluate.report.cells import EVERYTHING, METRICS, OURS, Cells, Contender
 from stream_fs.evaluate.report.tables import Table, number
 
 TABLES = "paper_tables.csv"
 NAMES: Mapping[str, str] = {
+    **{name: name for name in DEVELOPMENT},
     "3Sources": "3S",
     "BBCSport": "BBCS",
     "WebWashington": "WebW",
-    "UCIDigits": "UCIDigits",
-    "USPS": "USPS",
-    "Caltech101-7": "Caltech101-7",
 }
 RECOMPUTED = ("USPS", "Caltech101-7")
 """The features of these sets were computed again: their figures do not compare with the paper's."""

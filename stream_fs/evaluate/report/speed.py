@@ -52,7 +52,7 @@ def _against_default(seconds: Seconds) -> Table:
                 dataset,
                 f"{increment * 10} %",
                 number(took["default"]),
-                *(f"{took[name] / took['default']:.1f}" for name in OTHERS),
+                *(_ratio(took, name, "default") for name in OTHERS),
             ]
             for (dataset, increment), took in seconds.items()
         ],
@@ -73,9 +73,11 @@ def _beside_the_paper(seconds: Seconds, published: Published) -> Table:
             header.append(f"{theirs} in the paper")
     body = []
     for (dataset, increment), took in seconds.items():
+        if "paper" not in took:  # it refused the data set
+            continue
         row = [named(dataset), f"{increment * 10} %", number(took["paper"])]
         for theirs, ours in THEIRS.items():
-            row.append(f"{took[ours] / took['paper']:.1f}")
+            row.append(_ratio(took, ours, "paper"))
             if theirs in columns:
                 key = (SPEEDUP, NAMES.get(dataset, ""), f"{0.1 * increment:g}", theirs)
                 row.append(number(published.get(key, float("nan")), 1))
@@ -91,6 +93,11 @@ def _beside_the_paper(seconds: Seconds, published: Published) -> Table:
         note += f"Not in the paper's table: {', '.join(absent)}. " if absent else ""
     note += comparable_note()
     return Table("Incremental speed-up of preset paper (Table 5)", header, body, note)
+
+
+def _ratio(took: Mapping[str, float], method: str, to: str) -> str:
+    """How many times as long the method takes; a dash where it refused the data set."""
+    return number(took.get(method, float("nan")) / took[to], 1)
 
 
 def convergence_figures(rows: Sequence[Row]) -> Table:

@@ -47,7 +47,11 @@ def beside_variance(cells: Cells, entries: Sequence[Entry]) -> list[BesideVarian
             continue
         by_contender = {c: cells.values(entry.name, c) for c in (*VARIANCE, *RANKINGS)}
         variance = max(VARIANCE, key=lambda c: float(by_contender[c].mean()))
-        leads = {c: estimate(by_contender[c] - by_contender[variance]) for c in RANKINGS}
+        leads = {
+            c: estimate(by_contender[c] - by_contender[variance])
+            for c in RANKINGS
+            if cells.took(c, [entry.name])
+        }
         found.append(BesideVariance(entry.name, entry.role, variance, leads))
     return found
 

@@ -24,7 +24,8 @@ def write_report(
         store.write_csv(tasks, name)
     rows = {name: store.rows(tasks, name) for name in EXPERIMENTS}
     progress = Progress(sum(task in store for task in tasks), len(tasks))
-    found = sections(rows, entries, options, read_published(store.directory), progress)
+    published = read_published(store.directory)
+    found = sections(rows, entries, options, published, progress, store.refused(tasks))
     page = store.directory / PAGE
     page.write_text(html(found), encoding="utf-8")
     (store.directory / TEXT).write_text(markdown(found), encoding="utf-8")

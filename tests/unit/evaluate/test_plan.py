@@ -73,11 +73,11 @@ def test_large_sets_are_repeated_less_often() -> None:
     assert options.repetitions_of(replace(SMALL, instances=9298)) == LARGE_REPETITIONS
 
 
-def test_own_sets_are_development_data_and_built_in_ones_held_out(directory: Path) -> None:
+def test_own_sets_are_called_so_and_built_in_ones_held_out(directory: Path) -> None:
     library = Library(directory)
     assert library.names() == ["own", "digits", "breast-cancer", "topics"]
     entry = library.entry("own")
-    assert (entry.role, entry.instances, entry.dimensions) == ("development", 60, (4,))
+    assert (entry.role, entry.instances, entry.dimensions) == ("user's own", 60, (4,))
     assert library.entry("breast-cancer").role == "held-out"
     assert Library(None).names() == ["digits", "breast-cancer", "topics"]
 
