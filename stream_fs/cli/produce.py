@@ -132,7 +132,10 @@ def _check_place(loaded: Configuration, topic: str, partition: int | None) -> No
     found = Topics(loaded.kafka_settings()).partitions([topic])
     if topic not in found:
         raise InvalidConfiguration(
-            [f"--topic: {topic} does not exist; make it with `stream-fs topics create`"]
+            [
+                f"--topic: {topic} does not exist; make it with "
+                "`stream-fs topics create --partitions N`"
+            ]
         )
     if partition is not None and partition >= found[topic]:
         raise InvalidConfiguration([f"--partition: {topic} has {found[topic]}, counted from 0"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from stream_fs.cli.arguments import Arguments, Commands, add_configuration, configuration, count
 from stream_fs.cli.partitions import kafka_transport
+from stream_fs.errors import InvalidConfiguration
 from stream_fs.kafka import Topics
 from stream_fs.kafka.plans import BROKER_DEFAULT
 from stream_fs.pipeline.administration import foreign_states
@@ -22,17 +23,17 @@ def add(commands: Commands) -> None:
     create = actions.add_parser(
         "create",
         help="make the topics that do not exist",
-        description="Makes the topics that do not exist: input, state, rankings and dead letters. "
-        "Those that exist stay as they are, but where an input topic has got more partitions, its "
-        "state topic gets as many.",
+        description="Makes the topics that do not exist: state, rankings and dead letters, and "
+        "with --partitions the input. Topics that exist stay as they are, but where an input topic "
+        "has got more partitions, its state topic gets as many.",
     )
     add_configuration(create)
     create.add_argument(
         "--partitions",
         type=count,
-        default=1,
         metavar="N",
-        help="partitions of input topics that do not exist (default: 1)",
+        help="make input topics that do not exist, with N partitions each (default: a missing "
+        "input topic is an error, and nothing is made)",
     )
     create.add_argument(
         "--replication",
@@ -55,8 +56,10 @@ def add(commands: Commands) -> None:
 def _create(arguments: Arguments) -> ExitCode:
     loaded = configuration(arguments)
     topics = Topics(loaded.kafka_settings())
+    if arguments.partitions is None:
+        _check_input(loaded, topics)
     plans = topic_plans(
-        loaded, topics, partitions=arguments.partitions, replication=arguments.replication
+        loaded, topics, partitions=arguments.partitions or 1, replication=arguments.replication
     )
     made, grown = topics.create(plans), topics.grow(plans)
     for plan in plans:
@@ -64,6 +67,20 @@ def _create(arguments: Arguments) -> ExitCode:
         done = "made" if plan.name in made else "grown" if plan.name in grown else None
         print(f"{plan.name}: {'exists' if done is None else f'{done}, {partitions}'}")
     return ExitCode.OK
+
+
+def _check_input(loaded: Configuration, topics: Topics) -> None:
+    """Refuse to make the other topics for an input topic that does not exist: a mistyped name."""
+    existing = topics.partitions(loaded.stream.topics)
+    missing = [name for name in loaded.stream.topics if name not in existing]
+    if missing:
+        raise InvalidConfiguration(
+            [
+                f"stream.topics: {name} does not exist, and nothing was made; if the name is "
+                "right, `stream-fs topics create --partitions N` makes it with N partitions"
+                for name in missing
+            ]
+        )
 
 
 def _check(arguments: Arguments) -> ExitCode:

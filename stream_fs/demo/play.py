@@ -85,7 +85,7 @@ def _with_broker(stage: Stage, *, keep: bool) -> None:
     stream, commands = stage.stream, stage.commands
     config = ("--config", str(stream.config))
     stage.say(described(stream, passes=1 + BURST))
-    commands.run("topics", "create", *config)
+    commands.run("topics", "create", *config, "--partitions", "1")
     with ExitStack() as stack:
         service = stack.enter_context(commands.background("run", *config, orderly=True))
         _wait_ready(stage, service)

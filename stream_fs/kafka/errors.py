@@ -77,6 +77,11 @@ _PERMANENT: Final = {
         "another process has joined the group with the same group.instance.id, and goes on in the "
         "place of this one: give every process one of its own"
     ),
+    KafkaError.UNRELEASED_INSTANCE_ID: (
+        "a process with the same group.instance.id is in the group: give every process one of its "
+        "own; if that process was killed, the name is free after the session timeout "
+        "(group.consumer.session.timeout.ms of the broker)"
+    ),
     KafkaError.INVALID_REPLICATION_FACTOR: "lower the replication factor, or add brokers",
     KafkaError._INVALID_ARG: "check kafka.properties",
 }
@@ -174,7 +179,7 @@ def classified(
     client's own word decides, and what it calls nothing is fatal.
     """
     text = f"{doing}: {error.str()} [{error.name()}]"
-    code = error.code()
+    code = _cause(error)
     if code in _FENCED | _UNKNOWN:
         return FencedError(text, given_up=code in _UNKNOWN)
     if (advice := _PERMANENT.get(code)) is not None:
@@ -194,6 +199,14 @@ def classified(
     if error.retriable() or code in _PASSING:
         return RetriableError(text)
     return FatalError(text)
+
+
+def _cause(error: KafkaError) -> int:
+    """The error's code; for `_FATAL`, which names its cause in words only, that of the cause."""
+    code: int = error.code()
+    if code != KafkaError._FATAL:
+        return code
+    return next((cause for cause in _PERMANENT if KafkaError(cause).str() in error.str()), code)
 
 
 @contextmanager

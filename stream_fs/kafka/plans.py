@@ -31,6 +31,8 @@ class TopicPlan:
     partitions: int
     replication: int = BROKER_DEFAULT
     config: Mapping[str, str] = field(default_factory=dict)
+    holds_input: bool = False
+    """Whether it is an input topic: those are made only on request (`--partitions`)."""
     follows: bool = False
     """Whether fewer partitions would be too few: there is one for each of another topic's."""
 
@@ -43,7 +45,8 @@ def input_plan(
         "cleanup.policy": "delete",
         "max.message.bytes": str(largest_message + _BATCH_BYTES),
     }
-    return TopicPlan(name, partitions, replication, config | _durable(replication))
+    durable = _durable(replication)
+    return TopicPlan(name, partitions, replication, config | durable, holds_input=True)
 
 
 def rankings_plan(
@@ -90,6 +93,16 @@ def dead_letters_plan(
         **_BROKER_TIME,
     }
     return TopicPlan(name, partitions, replication, config | _durable(replication))
+
+
+def missing_topic(plan: TopicPlan) -> str:
+    """What to do about a topic that does not exist."""
+    if plan.holds_input:
+        return (
+            f"topic {plan.name} does not exist: check stream.topics, or make it with "
+            "`stream-fs topics create --partitions N`"
+        )
+    return f"topic {plan.name} does not exist: make it with `stream-fs topics create`"
 
 
 def problems(plan: TopicPlan, partitions: int, config: Mapping[str, str]) -> list[str]:

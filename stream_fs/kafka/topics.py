@@ -19,7 +19,7 @@ from stream_fs.errors import FatalError, RetriableError
 from stream_fs.kafka.certificates import judgement
 from stream_fs.kafka.clients import admin_client
 from stream_fs.kafka.errors import Trouble, classified, translated
-from stream_fs.kafka.plans import TopicPlan, gap, problems
+from stream_fs.kafka.plans import TopicPlan, gap, missing_topic, problems
 from stream_fs.kafka.settings import ClientSettings
 
 _LATE_SECONDS: Final = 2.0
@@ -131,9 +131,7 @@ class Topics:
             if plan.name in existing:
                 found += problems(plan, existing[plan.name], self.config(plan.name))
             else:
-                found.append(
-                    f"topic {plan.name} does not exist: make it with `stream-fs topics create`"
-                )
+                found.append(missing_topic(plan))
         return found
 
     def _created(self, name: str, answer: Future[None]) -> bool:

@@ -41,7 +41,7 @@ def log_event(event: events.Event) -> None:
             more = {"error": event.error, "final": event.final}
             _say(logging.WARNING, text, event.partition, more=more)
         case events.PartitionGone():
-            _say(logging.INFO, "partition given up", event.partition)
+            _say(logging.INFO, "partition released", event.partition)
         case events.Restored():
             _restored(event)
         case events.RestoreFailed():
@@ -81,7 +81,7 @@ def _merge(event: events.MergeEvent) -> None:
         case events.MergeFailed():
             _tell(logging.WARNING, f"merge {event.outcome}", {"error": event.error})
         case events.MergeGone():
-            _tell(logging.INFO, "merge given up", {})
+            _tell(logging.INFO, "merge released", {})
         case _:
             assert_never(event)
 

@@ -59,13 +59,15 @@ def run(
     keep_freed_memory()
     _LOGGER.info("starting", extra={"fields": {"version": version("stream-fs")}})
     settings = configuration.kafka_settings()
-    if not _topics_will_do(configuration, Topics(settings)):
+    topics = Topics(settings)
+    if not _topics_will_do(configuration, topics):
         return ExitCode.PROBLEM
     registry = CollectorRegistry()
     ProcessCollector(registry=registry)  # processor time, memory and open files
     today = time.time  # noqa: TID251  # told to people and Prometheus; nothing waits by it
     metrics = MetricsObserver(Metrics(registry), configuration.stream.name, today)
     status = StatusObserver(configuration, today)
+    status.stream_partitions(topics.partitions(configuration.stream.topics))
     watchdog = Watchdog(configuration.service.watchdog_seconds, time.monotonic)
 
     def observe(event: events.Event) -> None:

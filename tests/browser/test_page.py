@@ -134,6 +134,18 @@ def test_nothing_is_wrong_to_see(
     assert dark == (scheme == "dark")
 
 
+def test_partitions_are_said_to_be_of_this_process(
+    made_up: MadeUp, address: str, visit: MakeVisit
+) -> None:
+    page = visit(address).page
+    value = page.locator("#figures div", has_text="Partitions here").locator(".value")
+    expect(value).to_have_text("1")
+    made_up.observe.stream_partitions({FIRST.topic: 4})
+    expect(value).to_have_text("1 of 4")
+    heading = page.get_by_role("heading", name="Partitions of this process")
+    expect(heading).to_be_visible()
+
+
 def test_it_can_be_used_by_keyboard_alone(made_up: MadeUp, address: str, visit: MakeVisit) -> None:
     made_up.take(Partition("pumps", 1))
     made_up.publish(Partition("pumps", 1), 1)
@@ -150,7 +162,7 @@ def test_it_can_be_used_by_keyboard_alone(made_up: MadeUp, address: str, visit: 
         assert outline == "solid", reached[-1]
     assert reached[0] == "Skip to the rankings"
     assert [text.split("\n")[0] for text in reached[1:5]] == [
-        "Partitions",
+        "Partitions of this process",
         "pumps / 0",
         "pumps / 1",
         "pumps / 0",

@@ -102,7 +102,7 @@ def followed(journey: Journey, life: Life) -> tuple[Published, list[str], float]
 
 def expelled(life: Life) -> list[str]:
     """Whether the group has taken anything from a member that is still at work."""
-    signs = ("partition given up", "taken over by another owner")
+    signs = ("partition released", "taken over by another owner")
     return [f"{sign}, without need" for sign in signs if life.log(sign)]
 
 

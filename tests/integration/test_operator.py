@@ -93,7 +93,7 @@ def test_from_an_example_to_alerts_and_back(
         ("# port = 9108", "port = 0"),
     )
     assert operator.types("config", "check", *file) == "the configuration is as it should be\n"
-    made = operator.types("topics", "create", *file)
+    made = operator.types("topics", "create", *file, "--partitions", "1")
     assert made.splitlines() == [f"{stream}{end}: made, 1 partition" for end in MADE]
     assert operator.types("topics", "check", *file) == "the topics are as they should be\n"
 

@@ -107,7 +107,7 @@ def rebalance(broker: Broker, folder: Path) -> Series:
             work()
             alone = _series_of(first, partitions=2)
             second = journey.start()
-            first.until(lambda: bool(first.log("partition given up")), "giving one up")
+            first.until(lambda: bool(first.log("partition released")), "giving one up")
             work()
             shared = _series_of(first, partitions=1)
             second.stop()

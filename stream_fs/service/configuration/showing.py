@@ -23,7 +23,9 @@ _EXAMPLE_VIEWS: Final = (
 _POSSIBLE: Final[dict[str, dict[str, Any]]] = {
     "views": {"transform": "minmax", "names": "names.txt", "shape": [4, 19]},
     "chunk": {"max_span": 3600.0},
-    "kafka": {"properties": {"sasl.password": {"env": "KAFKA_PASSWORD"}}},
+    "kafka": {
+        "properties": {"session.timeout.ms": 45000, "sasl.password": {"env": "KAFKA_PASSWORD"}}
+    },
 }
 """Values for comments, where the default would tell nothing."""
 

@@ -34,6 +34,7 @@ _OF_KUBERNETES = re.compile(
     r"_SERVICE_HOST$|_SERVICE_PORT(_|$)|_PORT$|_PORT_\d+_(TCP|UDP|SCTP)(_|$)"
 )
 _PROPERTIES = ["kafka", "properties"]
+_IN_THE_FILE = "views are declared in the file only, each in a [[views]] table of its own"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +101,15 @@ def of_flags(flags: Iterable[str]) -> Iterator[Setting]:
         parts = name.strip().split(".")
         if parts[:2] == _PROPERTIES:
             parts = [*_PROPERTIES, ".".join(parts[2:])]
+        if parts == ["views"]:
+            raise ValueError(f"--set {name}: {_IN_THE_FILE}")
         if not equals or len(parts) < 2 or not all(parts):
             # What follows the sign is not shown: it may be a secret.
-            raise ValueError(f"--set {name}: should be section.key=value")
+            sections = ", ".join(one for one in Configuration.model_fields if one != "views")
+            raise ValueError(
+                f"--set {name}: should be section.key=value, for example chunk.records=200; "
+                f"sections are {sections}"
+            )
         yield Setting(tuple(parts), text, "--set")
 
 
@@ -120,7 +127,7 @@ def lay_over(
         if len(setting.path) > MOST_LEVELS:
             problems.append(Problem(setting.path[:2], "has nothing so far below it"))
         elif setting.path[0] == "views":
-            problems.append(Problem(setting.path, "views are declared in the file only"))
+            problems.append(Problem(setting.path, _IN_THE_FILE))
         else:
             _put(merged, setting.path, _value(setting))
     return merged, origins, problems

@@ -171,7 +171,10 @@ class Health:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """All of it. A merged ranking comes before those of partitions."""
+    """All of it. A merged ranking comes before those of partitions.
+
+    `partitions` are those of this process, of the `stream_partitions` that the input topics have.
+    """
 
     schema: int
     version: str
@@ -182,6 +185,7 @@ class Status:
     partitions: Sequence[PartitionStatus]
     rankings: Sequence[RankingStatus]
     dead_letters: Sequence[DeadLetters]
+    stream_partitions: int | None
 
 
 def encode(status: Status) -> bytes:

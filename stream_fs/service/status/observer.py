@@ -7,7 +7,7 @@ own. What it keeps is bounded by the number of partitions and views, and goes wi
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib.metadata import version
 from typing import Final, assert_never
@@ -37,6 +37,13 @@ class StatusObserver:
         self._lock = threading.Lock()
         self._partitions: dict[Partition, Seen] = {}
         self._merge: SeenMerge | None = None
+        self._counts: dict[str, int] = {}
+        """By input topic, the partitions of the stream; empty where they are not known."""
+
+    def stream_partitions(self, counts: Mapping[str, int]) -> None:
+        """Tell how many partitions the input topics have, this process's and those of others."""
+        with self._lock:
+            self._counts = dict(counts)
 
     def __call__(self, event: events.Event) -> None:
         """Take note of an event."""
@@ -58,8 +65,11 @@ class StatusObserver:
                 self._partitions.pop(event.partition, None)
             return
         after = self._after(before or Seen(since=self._clock()), event)
+        topic, number = event.partition.topic, event.partition.number
         with self._lock:
             self._partitions[event.partition] = after
+            if topic in self._counts:  # partitions may be added while the process runs
+                self._counts[topic] = max(self._counts[topic], number + 1)
 
     def lag(self, partition: Partition, records: int) -> None:
         """Set the lag of an input partition, unless another member holds it by now."""
@@ -72,6 +82,7 @@ class StatusObserver:
         """All that is known; `complaint` says why there is no connection to the broker."""
         with self._lock:
             partitions, merge = sorted(self._partitions.items()), self._merge
+            total = sum(self._counts.values()) or None
         now = self._clock()
         return Status(
             schema=SCHEMA,
@@ -86,6 +97,7 @@ class StatusObserver:
             ],
             rankings=rankings(merge, partitions, self._views),
             dead_letters=dead_letters(partitions, now),
+            stream_partitions=total,
         )
 
     def _after(self, seen: Seen, event: events.TaskEvent) -> Seen:

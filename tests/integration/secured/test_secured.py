@@ -140,7 +140,7 @@ def one_life(operator: Operator, rankings: int) -> None:
 def test_the_service_runs_through_it(guarded: Guarded, tmp_path: Path) -> None:
     """With the password from the environment, and after a restart from a file."""
     operator = Operator(tmp_path, guarded.connection())
-    assert operator("topics", "create") == (
+    assert operator("topics", "create", "--partitions", "1") == (
         0,
         "secured: made, 1 partition\nsecured.state: made, 1 partition\n"
         "secured.rankings: made, 1 partition\nsecured.dead-letters: made, 1 partition\n",
@@ -241,7 +241,7 @@ def test_an_authority_that_cannot_be_read_is_a_wrong_configuration(
 def test_a_topic_without_rights_is_named(guarded: Guarded, tmp_path: Path, topic: str) -> None:
     names = {"stream.name": "open", "stream.topics": '["open"]'}
     operator = Operator(tmp_path, {**guarded.connection(), **names})
-    assert operator("topics", "create")[0] == 0
+    assert operator("topics", "create", "--partitions", "1")[0] == 0
     denied = acl(ResourceType.TOPIC, topic, AclPermissionType.DENY)
     for answer in guarded.admin.create_acls([denied]).values():
         answer.result(PATIENCE_SECONDS)

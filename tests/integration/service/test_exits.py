@@ -56,7 +56,8 @@ def test_topics_that_are_missing_or_wrong_are_named(
     (topic,) = stream.inputs
     first = service(stream)
     assert first.ends() == 1
-    names = [topic, f"{topic}.state", f"{stream.name}.rankings", f"{stream.name}.dead-letters"]
+    assert f"topic {topic} does not exist: check stream.topics, or make it" in first.said
+    names = [f"{topic}.state", f"{stream.name}.rankings", f"{stream.name}.dead-letters"]
     for name in names:
         assert f"topic {name} does not exist: make it with `stream-fs topics create`" in first.said
 
@@ -78,7 +79,7 @@ def test_topics_that_are_missing_or_wrong_are_named(
     ):
         assert complaint in second.said
     assert "does not exist" not in second.said
-    for deleted in stream.topics.admin.delete_topics(names[:3]).values():
+    for deleted in stream.topics.admin.delete_topics([topic, *names[:2]]).values():
         deleted.result(PATIENCE_SECONDS)
 
 

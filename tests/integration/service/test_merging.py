@@ -219,7 +219,7 @@ def holds(service: Service) -> int:
         place = line.partition("partition=")[2].partition(" ")[0]
         if "task is running" in line:
             held.add(place)
-        elif "partition given up" in line:
+        elif "partition released" in line:
             held.discard(place)
     return len(held)
 
@@ -227,4 +227,4 @@ def holds(service: Service) -> int:
 def merges(service: Service) -> bool:
     """Whether the merge is a process's duty, by its own account."""
     said = service.said  # it may give up what it has not taken over yet
-    return said.rfind("merge taken over") > said.rfind("merge given up")
+    return said.rfind("merge taken over") > said.rfind("merge released")

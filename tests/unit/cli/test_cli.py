@@ -440,6 +440,26 @@ def test_the_state_of_another_stream_in_the_same_group_is_named(
     assert line.startswith("digits/1 has no state of stream 'digits' in group 'digits', but one of")
 
 
+def test_an_input_topic_that_does_not_exist_is_made_only_on_request(
+    broker: Existing, config: str, capsys: Capture
+) -> None:
+    """Its name may be mistyped, and one partition is seldom what a stream needs."""
+    assert main(["topics", "create", "--config", config]) == ExitCode.CONFIGURATION
+    told = capsys.readouterr().err
+    assert "stream.topics: digits does not exist" in told
+    assert "--partitions N" in told
+    assert broker.found == {}, "nothing is half-made"
+
+
+@pytest.mark.usefixtures("broker")
+def test_a_missing_input_topic_names_the_way_out(config: str, capsys: Capture) -> None:
+    assert main(["topics", "check", "--config", config]) == ExitCode.PROBLEM
+    said = {line.split()[1]: line for line in capsys.readouterr().out.splitlines()}
+    assert "check stream.topics" in said["digits"]
+    assert "`stream-fs topics create --partitions N`" in said["digits"]
+    assert "make it with `stream-fs topics create`" in said["digits.state"]
+
+
 def test_an_input_topic_that_does_not_exist_is_made_as_told(broker: Existing, config: str) -> None:
     assert main(["topics", "create", "--config", config, "--partitions", "9"]) == ExitCode.OK
     assert broker.found["digits"][0] == broker.found["digits.state"][0] == 9

@@ -77,6 +77,7 @@ def test_the_class_says_what_can_be_done(said: KafkaError, expected: type[Transp
     [
         (KafkaError._AUTHENTICATION, "sasl.password"),
         (KafkaError.FENCED_INSTANCE_ID, "group.instance.id"),
+        (KafkaError.UNRELEASED_INSTANCE_ID, "group.instance.id"),
         (KafkaError.SASL_AUTHENTICATION_FAILED, "sasl.mechanism"),
         (KafkaError._SSL, "ssl.ca.location"),
         (KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "transactional ids"),
@@ -90,6 +91,24 @@ def test_a_fatal_error_names_what_to_change(code: int, setting: str) -> None:
     found = classified(error(code), "sending")
     assert isinstance(found, FatalError)
     assert setting in str(found)
+
+
+@pytest.mark.parametrize(
+    ("code", "advice"),
+    [
+        (KafkaError.FENCED_INSTANCE_ID, "give every process one of its own"),
+        (KafkaError.UNRELEASED_INSTANCE_ID, "session timeout"),
+    ],
+)
+def test_the_cause_of_a_fatal_error_is_found_in_its_text(code: int, advice: str) -> None:
+    """The client reports it as `_FATAL`, and the cause in words only."""
+    text = f"Fatal error: {KafkaError(code).str()}: Fatal consumer error"
+    found = classified(KafkaError(KafkaError._FATAL, text, fatal=True), "polling")
+    assert isinstance(found, FatalError)
+    assert advice in str(found)
+    other = classified(KafkaError(KafkaError._FATAL, "Fatal error: another", fatal=True), "polling")
+    assert isinstance(other, FatalError)
+    assert advice not in str(other)
 
 
 def test_a_topic_that_is_not_there_yet_may_come() -> None:

@@ -11,6 +11,12 @@ from stream_fs.service.configuration.sources import OTHER_VARIABLES
 from tests.deploy.files import ROOT
 from tests.unit.service.configuring import LEAST, loaded, problems, with_lines
 
+IN_THE_FILE = "views are declared in the file only, each in a [[views]] table of its own"
+SECTION_KEY = (
+    "should be section.key=value, for example chunk.records=200; sections are stream, selector, "
+    "chunk, checkpoint, merge, output, dead_letters, state, limits, kafka, service, log"
+)
+
 
 def test_the_environment_goes_over_the_file_and_flags_over_the_environment(tmp_path: Path) -> None:
     text = with_lines("chunk", "records = 1", "max_span = 1.0")
@@ -130,15 +136,18 @@ def test_the_whole_configuration_may_come_from_outside_but_for_the_views(tmp_pat
         (
             {"STREAM_FS_VIEWS__NAME": "a"},
             [],
-            "views.name: views are declared in the file only (from STREAM_FS_VIEWS__NAME)",
+            f"views.name: {IN_THE_FILE} (from STREAM_FS_VIEWS__NAME)",
         ),
         (
             {},
             ["log.level=loud"],
             "log.level: should be 'debug', 'info', 'warning' or 'error', got 'loud' (from --set)",
         ),
-        ({}, ["log=debug"], "--set log: should be section.key=value"),
-        ({}, ["log.level"], "--set log.level: should be section.key=value"),
+        ({}, ["log=debug"], f"--set log: {SECTION_KEY}"),
+        ({}, ["log.level"], f"--set log.level: {SECTION_KEY}"),
+        ({}, ["views=[]"], f"--set views: {IN_THE_FILE}"),
+        ({}, ["views"], f"--set views: {IN_THE_FILE}"),
+        ({}, ["views.a.dimension=3"], f"views.a.dimension: {IN_THE_FILE} (from --set)"),
     ],
 )
 def test_a_mistake_outside_of_the_file_names_its_origin(

@@ -220,3 +220,15 @@ def test_libraries_are_heard_when_they_warn() -> None:
     (entry,) = entries(out)
     assert (entry["event"], entry["logger"]) == ("broken", "library")
     assert entry["stream"] == "stream"
+
+
+@pytest.mark.parametrize(
+    ("event", "line"),
+    [
+        (events.PartitionGone(HERE), "partition released"),
+        (events.MergeGone(), "merge released"),
+    ],
+)
+def test_a_release_does_not_read_as_a_failure(event: events.Event, line: str) -> None:
+    """Every orderly end and every rebalance has these lines."""
+    assert said_of(event)["event"] == line

@@ -437,3 +437,22 @@ def test_every_reason_has_its_words_on_the_page() -> None:
     script = pages(lambda: pytest.fail("not asked"))["/page/states.js"]().body.decode()
     for reason in get_args(Reason):
         assert f"  {reason}: " in script
+
+
+def test_the_partitions_of_the_stream_are_told_beside_those_of_the_process(
+    watched: Watched,
+) -> None:
+    watched.observe(events.PhaseChanged(HERE, "running"))
+    assert watched.document()["stream_partitions"] is None
+    watched.observe.stream_partitions({HERE.topic: 4, "other": 2})
+    assert watched.document()["stream_partitions"] == 6
+    assert len(watched.document()["partitions"]) == 1
+
+
+def test_a_partition_that_was_added_since_the_start_is_counted(watched: Watched) -> None:
+    watched.observe.stream_partitions({HERE.topic: 4})
+    added = Partition(HERE.topic, 7)
+    watched.observe(events.PhaseChanged(added, "taking_over"))
+    assert watched.document()["stream_partitions"] == 8
+    watched.observe(events.PartitionGone(added))
+    assert watched.document()["stream_partitions"] == 8

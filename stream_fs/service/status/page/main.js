@@ -76,13 +76,19 @@ const letters = new Table(find("letters-table"), "Dead letters by reason", [
 
 const rankings = new Rankings(find("rankings-list"), find("rankings-none"));
 
+// Those of this process, and how many the stream has, where it is known.
+function partitionsHere({ partitions, stream_partitions: total }) {
+  const here = whole(partitions.length);
+  return total ? `${here} of ${whole(total)}` : here;
+}
+
 function figures(status) {
   const records = status.partitions.map((row) => row.records.good + bad(row));
   const lags = status.partitions.map((row) => row.lag).filter((lag) => lag !== null);
   const [last] = status.partitions.filter((row) => row.commit)
     .sort((one, other) => one.commit.age_seconds - other.commit.age_seconds);
   return [
-    ["Partitions", whole(status.partitions.length), statesTold(status.partitions) || "none yet"],
+    ["Partitions here", partitionsHere(status), statesTold(status.partitions) || "none yet"],
     ["Records", whole(sum(records)), rate(sum(status.partitions.map((row) => row.records.rate)))],
     ["Lag", lags.length ? whole(sum(lags)) : "–", "records not read yet"],
     ["Last commit", last ? ago(last.commit.age_seconds) : "–",
