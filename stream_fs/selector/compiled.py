@@ -89,7 +89,8 @@ class CompiledTurns:
 
 def _rows(rows: Scaled) -> dict[str, Any]:
     """The rows as they lie, dense or in CSR."""
-    assert not isinstance(rows, Shifted), "shifted rows are for numpy"
+    if isinstance(rows, Shifted):
+        raise TypeError("shifted rows are not for the compiled core")
     if isinstance(rows, np.ndarray):
         dense = np.ascontiguousarray(rows)
         return {"rows": dense, **dict.fromkeys(("row_starts", "row_columns", "row_values"))}
