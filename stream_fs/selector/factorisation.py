@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -87,10 +88,18 @@ def term_weight(energy: float, share: float, views: int, j: float, params: Param
     """α^λ, or (views·α)^λ·j/s so that energies compare; of a view with energy s and share α."""
     weight = 1.0
     if params.view_weights == "learned":
-        weight = (share * views if params.energy_scaling else share) ** params.lam
+        weight = _power(share * views if params.energy_scaling else share, params.lam)
     if params.energy_scaling and energy > LEAST_ENERGY:
         weight *= j / energy
     return max(weight, LEAST_TERM)
+
+
+def _power(base: float, exponent: float) -> float:
+    """A number above zero to a power; infinite where that is too large for a float."""
+    try:
+        return float(base**exponent)
+    except OverflowError:
+        return math.inf
 
 
 def relative_losses(problems: Sequence[Problem], losses: Losses) -> list[float]:

@@ -112,14 +112,16 @@ def unit(rows: Rows, *, owned: bool = False) -> Rows:
 
 def working_precision(rows: Rows, *carried: Floats) -> Rows:
     """Float32 rows as float64 where products with what is carried could leave float32's range."""
-    if rows.dtype == np.float64:
+    if rows.dtype == np.float64 or fits_single(rows, *carried):
         return rows
+    return rows.astype(np.float64)
+
+
+def fits_single(rows: Rows, *carried: Floats) -> bool:
+    """Whether products of the rows with what is carried stay well within float32's range."""
     values = rows.data if isinstance(rows, scipy.sparse.csr_array) else rows
-    for part in (values, *carried):
-        peak = float(part.max(initial=0.0))
-        if peak and not _SAFE[0] < peak < _SAFE[1]:
-            return rows.astype(np.float64)
-    return rows
+    peaks = [float(part.max(initial=0.0)) for part in (values, *carried)]
+    return all(peak == 0 or _SAFE[0] < peak < _SAFE[1] for peak in peaks)
 
 
 def _outside(squares: Any) -> bool:

@@ -41,7 +41,7 @@ from stream_fs.selector.imputation import energy, impute, transposed_product
 from stream_fs.selector.params import Params, View
 from stream_fs.selector.problem import Problem
 from stream_fs.selector.randomness import generator, signs
-from stream_fs.selector.scaling import minmax, unit, widen, working_precision
+from stream_fs.selector.scaling import fits_single, minmax, unit, widen, working_precision
 from stream_fs.selector.state import Moments, Range, Sketch, State, ViewState, decay
 from stream_fs.selector.updates import Ties, orthogonality, ties
 
@@ -137,7 +137,7 @@ def _precision(parts: Sequence[_Part]) -> Any:
 
 def _prepare(state: State, chunk: Chunk) -> list[_Part]:
     """The views that take part, scaled, with weights and graph."""
-    parts = []
+    taking: list[tuple[View, ViewState, ViewRows]] = []
     for view in state.params.views:
         before = state.views[view.name]
         given = chunk.views.get(view.name)
@@ -146,8 +146,21 @@ def _prepare(state: State, chunk: Chunk) -> list[_Part]:
                 continue
             empty = np.zeros((0, view.dimension))
             given = ViewRows(empty, np.zeros(chunk.size, bool))
-        parts.append(_part(state, view, before, given))
-    return parts
+        taking.append((view, before, given))
+    # The consensus brings the U of one view to the magnitude of another's.
+    single = all(
+        fits_single(given.rows, before.sum, before.Q, before.V)
+        for view, before, given in taking
+        if view.transform == "none"
+    )
+    return [
+        _part(state, view, before, given if single else _double(given))
+        for view, before, given in taking
+    ]
+
+
+def _double(given: ViewRows) -> ViewRows:
+    return ViewRows(given.rows.astype(np.float64, copy=False), given.present)
 
 
 def _part(state: State, view: View, before: ViewState, given: ViewRows) -> _Part:

@@ -11,7 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from stream_fs.selector import State, View, initial_state, params, rank, read_chunk, update
+from stream_fs.selector import (
+    State,
+    View,
+    initial_state,
+    merge,
+    params,
+    rank,
+    read_chunk,
+    update,
+)
 from stream_fs.selector.state import flatten
 from tests.properties.streams import SEEDS, presence
 
@@ -184,6 +193,53 @@ def test_the_largest_parameters(largest: dict[str, float], preset: Any, dtype: A
         a, b = rng.random((60, 5)), rng.random((60, 4))
         a[::2] = np.nan
         state = feed(state, {"a": a.astype(dtype), "b": b.astype(dtype)})
+
+
+LARGE_LAMBDAS = [1e6, float(np.finfo(np.float64).max)]
+
+
+@pytest.mark.parametrize("lam", LARGE_LAMBDAS)
+@pytest.mark.parametrize("energy_scaling", [False, True])
+def test_a_large_lambda_and_a_view_of_uneven_weight(lam: float, energy_scaling: bool) -> None:
+    """A view that decayed to nothing comes back: it weighs twice as much as the other at first."""
+    rng = np.random.default_rng(8)
+    views = [View("a", 5), View("b", 4)]
+    state = initial_state(params(views, 3, lam=lam, decay=1e-200, energy_scaling=energy_scaling))
+    state = feed(state, {"a": rng.random((9, 5)), "b": rng.random((9, 4))})
+    for _ in range(2):
+        state = feed(state, {"a": rng.random((9, 5))})
+    assert state.views["b"].n == 0
+    feed(state, {"a": rng.random((9, 5)), "b": rng.random((9, 4))})
+
+
+@pytest.mark.parametrize("lam", LARGE_LAMBDAS)
+def test_a_large_lambda_and_models_of_different_views(lam: float) -> None:
+    """Merged weights are uneven, and V is fitted with them."""
+    rng = np.random.default_rng(9)
+    views = [View("a", 5), View("b", 4)]
+    start = initial_state(params(views, 3, preset="paper", lam=lam, energy_scaling=True))
+    one = feed(start, {"a": rng.random((9, 5))})
+    other = feed(start, {"a": rng.random((9, 5)), "b": rng.random((9, 4))})
+    merged = merge([one, other])
+    assert merged.alpha[0] > merged.alpha[1]
+    for name, array in flatten(merged)[1].items():
+        assert np.isfinite(array).all(), name
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("xi", [0.0, 1e-300, 10.0])
+@pytest.mark.parametrize("transform", TRANSFORMS)
+@pytest.mark.parametrize("scale", [1e-100, 1e-30, 1e-10, 1e25])
+def test_a_single_view_beside_one_that_becomes_large(
+    scale: float, transform: Any, xi: float, preset: Any
+) -> None:
+    """Without orthogonality U follows the large values, in every view, beyond float32's range."""
+    rng = np.random.default_rng(0)
+    views = [View("a", 5, transform), View("b", 4, "none")]
+    state = initial_state(params(views, 1, preset=preset, xi=xi))
+    for largest in (scale, 1e50, 1e50):
+        a = rng.random((12, 5)).astype(np.float32)
+        state = feed(state, {"a": a, "b": rng.random((12, 4)) * largest})
 
 
 @pytest.mark.parametrize("preset", PRESETS)
