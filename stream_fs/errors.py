@@ -201,21 +201,11 @@ class UnknownProgressVersion(UnknownVersion):
 
 
 class ForeignState(CheckpointError):
-    """The state of a partition belongs to a stream that shares the name or the group of this one.
+    """The state of a partition is, or may be, that of another stream or group.
 
-    Both would publish rankings under one name, or share the partitions of one group.
+    With the same stream name both would publish rankings under it, with the same group they would
+    share its partitions.
     """
-
-    def __init__(self, partition: object, owner: object, other: object, shared: str) -> None:
-        """`owner` is the present stream and group, `other` the state's; they share `shared`."""
-        super().__init__(
-            f"{partition} has no state of {owner}, but one of {other}, which has the same "
-            f"{shared}. Streams side by side need different names (stream.name) and different "
-            "groups (kafka.group): set both. If the stream was renamed, go back to the old name "
-            f"and group, or move the model: with the configuration of {other}, run "
-            "`stream-fs checkpoint export`, then `stream-fs checkpoint reset`; with this one, "
-            "`stream-fs checkpoint import`"
-        )
 
 
 class ConfigurationChanged(CheckpointError):

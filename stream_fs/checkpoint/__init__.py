@@ -18,7 +18,9 @@ from stream_fs.checkpoint.progress import (
     Progress,
     SnapshotPlace,
     decode_progress,
+    encode_marker,
     encode_progress,
+    marker_owner,
 )
 from stream_fs.checkpoint.snapshot import (
     PART_BYTES,
@@ -50,10 +52,12 @@ __all__ = [
     "decode_progress",
     "difference",
     "encode",
+    "encode_marker",
     "encode_merge_progress",
     "encode_progress",
     "largest_manifest",
     "largest_merge_progress",
+    "marker_owner",
     "parse_key",
     "part_bytes",
     "read_manifest",

@@ -103,6 +103,19 @@ def decode_owner(record: Mapping[str, Any], what: str) -> keys.Owner | None:
     return keys.Owner(field(record, "stream", str), field(record, "group", str))
 
 
+def encode_marker(owner: keys.Owner) -> bytes:
+    """A record that names the owner, and nothing else; releases that write version 1 refuse it."""
+    return pack(encode_owner(owner))
+
+
+def marker_owner(data: bytes) -> keys.Owner | None:
+    """The owner that a record names, be it a marker or not; None in a legacy record."""
+    try:
+        return decode_owner(mapping(unpack(data)), "progress record")
+    except Malformed as error:
+        raise CorruptProgress(f"the progress record cannot be used: {error}") from error
+
+
 def _progress(record: Mapping[str, Any], owner: keys.Owner | None) -> Progress:
     progress = Progress(
         chunk=whole(record, "chunk"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 from stream_fs.checkpoint.plain import LARGEST
 from stream_fs.cli import moving
@@ -11,7 +12,8 @@ from stream_fs.cli.files import whole
 from stream_fs.cli.partitions import add_place, agreed, selected
 from stream_fs.errors import InvalidConfiguration
 from stream_fs.pipeline.administration import Standing, begin_at, forget, standing
-from stream_fs.pipeline.ports import Partition
+from stream_fs.pipeline.ports import Partition, Transport
+from stream_fs.pipeline.settings import StreamSettings
 from stream_fs.service.exit_codes import ExitCode
 
 
@@ -79,14 +81,30 @@ def _reset(arguments: Arguments) -> ExitCode:
             )
         if not agreed(arguments, _question(places, keep=arguments.keep_model)):
             return ExitCode.PROBLEM
-        for partition in places:
-            if offset is None:
-                forget(transport, settings, partition)
-                print(f"{partition}: begins anew")
-            else:
-                begin_at(transport, settings, partition, offset, keep_model=arguments.keep_model)
-                print(f"{partition}: continues at offset {offset}")
+        if offset is None:
+            return _forget(transport, settings, places)
+        (partition,) = places
+        begin_at(transport, settings, partition, offset, keep_model=arguments.keep_model)
+        print(f"{partition}: continues at offset {offset}")
     return ExitCode.OK
+
+
+def _forget(
+    transport: Transport, settings: StreamSettings, places: Sequence[Partition]
+) -> ExitCode:
+    """Reset every partition; a problem where only other streams have a state."""
+    code = ExitCode.OK
+    for partition in places:
+        others = forget(transport, settings, partition)
+        if others is None:
+            print(f"{partition}: begins anew")
+        else:
+            code = ExitCode.PROBLEM
+            print(
+                f"{partition}: has no state of {settings.owner}; nothing was changed, also not "
+                f"in the state of {others}"
+            )
+    return code
 
 
 def _question(found: list[Partition], *, keep: bool) -> str:
@@ -97,7 +115,7 @@ def _question(found: list[Partition], *, keep: bool) -> str:
 def _line(found: Standing, expected: str) -> str:
     progress = found.progress
     if progress is None:
-        others = f"; the state topic has a state of {text}" if (text := found.others_text) else ""
+        others = f"; the state topic has a state of {found.others}" if found.others else ""
         return f"{found.partition}: no chunk yet{_inputs('; input', found)}{others}"
     newest = progress.snapshots[0]
     changed = "" if progress.fingerprint == expected else "; made with another configuration"

@@ -11,10 +11,17 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import (
+    ConsumerGroupTopicPartitions,
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    TopicPartition,
+)
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._listoffsets import OffsetSpec
 
+from stream_fs.errors import RetriableError
 from stream_fs.kafka.clients import Progress, admin_client, unobserved
 from stream_fs.kafka.errors import Trouble, translated
 from stream_fs.kafka.settings import ClientSettings
@@ -69,6 +76,21 @@ class Offsets:
     def decided_ends(self, partitions: Sequence[Partition]) -> Mapping[Partition, int]:
         """The same of several, all of one topic."""
         return self._ask(partitions, _LATEST, IsolationLevel.READ_COMMITTED)
+
+    def committed(self, group: str, partition: Partition) -> int | None:
+        """The offset that a group has committed, if it has."""
+        self.progress()
+        asked = ConsumerGroupTopicPartitions(group, [TopicPartition(*partition)])
+        with translated(f"asking for the offset of {partition} in group {group}", self.trouble):
+            answers = self._admin.list_consumer_group_offsets(
+                [asked], request_timeout=self._patience
+            )
+            try:
+                found = answers[group].result(self._patience + _ATTEMPT_SECONDS)
+            except TimeoutError as reason:
+                raise RetriableError(f"no answer within {self._patience:g} s") from reason
+        (answer,) = found.topic_partitions or [TopicPartition(*partition)]
+        return answer.offset if answer.offset >= 0 else None
 
     def count(self, topic: str) -> int:
         """How many partitions a topic has."""

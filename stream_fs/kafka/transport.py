@@ -44,6 +44,10 @@ class KafkaTransport:
         identity = self._id(str(partition), legacy=legacy)
         return KafkaOutbox(self._settings, identity, self._progress)
 
+    def group_offset(self, partition: Partition) -> int | None:
+        """The offset that the group has committed."""
+        return self._offsets.committed(self._settings.group, partition)
+
     def merge_outbox(self, *, legacy: bool = False) -> KafkaOutbox:
         """The publisher of merged rankings, which owns nothing yet."""
         return KafkaOutbox(self._settings, self._id("merge", legacy=legacy), self._progress)

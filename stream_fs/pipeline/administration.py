@@ -12,26 +12,21 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
-from stream_fs.checkpoint import Owner, Progress, SnapshotPlace, decode, encode
+from stream_fs.checkpoint import Progress, SnapshotPlace, decode, encode
 from stream_fs.checkpoint.files import Export
-from stream_fs.errors import CorruptSnapshot, ForeignState, InvalidParameter
+from stream_fs.errors import CheckpointError, CorruptSnapshot, InvalidParameter
+from stream_fs.pipeline.legacy import legacy_keys, marker, migration_records
 from stream_fs.pipeline.outcome import (
     Model,
     extra_of,
-    migration_records,
     model_of,
     progress_record,
     snapshot_records,
     unranked,
 )
+from stream_fs.pipeline.ownership import LocatedState, acquire, locate
 from stream_fs.pipeline.ports import Outbox, Outgoing, Partition, StateLog, Transport
-from stream_fs.pipeline.restore import (
-    FoundState,
-    find_acquired,
-    find_state,
-    legacy_keys,
-    newest_usable,
-)
+from stream_fs.pipeline.restore import newest_usable
 from stream_fs.pipeline.settings import StreamSettings
 from stream_fs.selector import initial_state
 
@@ -42,27 +37,20 @@ T = TypeVar("T")
 class Standing:
     """Where a partition stands: its progress (None before the first chunk), and the input's ends.
 
-    The input holds the offsets [first, end). Without a progress, `others` are the owners of other
-    states of the partition in the same topic, and `legacy_stream` is the stream of a legacy one.
+    The input holds the offsets [first, end). `others` are the owners of other states of the
+    partition in the same topic, in words, where it has none itself.
     """
 
     partition: Partition
     progress: Progress | None
     first: int
     end: int
-    others: tuple[Owner, ...] = ()
-    legacy_stream: str | None = None
+    others: str = ""
 
     @property
     def next_offset(self) -> int:
         """Where it continues; before the first chunk, where the input begins."""
         return self.first if self.progress is None else self.progress.next_offset
-
-    @property
-    def others_text(self) -> str:
-        """The owners of other states, in words; empty where there are none."""
-        legacy = [] if self.legacy_stream is None else [f"stream {self.legacy_stream!r}"]
-        return ", ".join([*map(str, self.others), *legacy])
 
     def check(self, offset: int) -> None:
         """Raise `InvalidParameter` where the input does not have the offset."""
@@ -76,12 +64,13 @@ class Standing:
         """The progress; `InvalidParameter` where there is none."""
         if self.progress is not None:
             return self.progress
-        others = self.others_text
+        if not self.others:
+            raise InvalidParameter(
+                f"{self.partition} has no model yet: its first chunk is not complete"
+            )
         raise InvalidParameter(
-            f"{self.partition} has no model yet: its first chunk is not complete"
-            if not others
-            else f"{self.partition} has no model of this stream, but its state topic has one of "
-            f"{others}: use the configuration with that name and group"
+            f"{self.partition} has no model of this stream; its state topic has one of "
+            f"{self.others}, which the configuration with that name and group can export"
         )
 
 
@@ -97,43 +86,40 @@ class Taken(NamedTuple):
 
 def standing(transport: Transport, settings: StreamSettings, partition: Partition) -> Standing:
     """Look, and change nothing."""
-    with closing(transport.state_log(partition)) as log:
-        found = _to_the_end(find_state(log, partition, settings.owner))
-    return _standing(transport, found)
+    found = _located(transport, settings, partition)
+    return _standing(transport, found, found.progress)
 
 
 def foreign_states(
     transport: Transport, settings: StreamSettings, partitions: Sequence[Partition]
 ) -> list[str]:
-    """A sentence for every partition that this stream would refuse for its state's owner."""
-    refusals = []
+    """A sentence for every partition whose state keeps this stream from running."""
+    problems = []
     for partition in partitions:
-        with closing(transport.state_log(partition)) as log:
-            found = _to_the_end(find_state(log, partition, settings.owner))
         try:
-            found.check_owner()
-        except ForeignState as refusal:
-            refusals.append(str(refusal))
-    return refusals
+            found = _located(transport, settings, partition)
+            found.check()
+            _ = found.progress  # raises where it cannot be read
+        except CheckpointError as problem:
+            problems.append(str(problem))
+    return problems
 
 
-def forget(transport: Transport, settings: StreamSettings, partition: Partition) -> None:
+def forget(transport: Transport, settings: StreamSettings, partition: Partition) -> str | None:
     """Let the partition begin anew where a new one begins (`start`), with an empty model.
 
-    Raises `InvalidParameter` where the state topic has another owner's state, and none of this one.
+    Works whatever is in its progress record. Where there is nothing to forget, nothing is changed,
+    and what is there of other owners is returned, in words.
     """
     with _acquired(transport, settings, partition) as acquired:
-        if acquired.standing.others_text:
-            acquired.standing.begun()
-        erased = Outgoing(
-            settings.state_topics[partition.topic],
-            settings.keys(partition).progress,
-            None,
-            (),
-            partition.number,
-        )
+        acquired.found.check()
+        if acquired.found.value is None and acquired.found.legacy is None:
+            return acquired.found.others_text or None
+        key = settings.keys(partition).progress
+        topic = settings.state_topics[partition.topic]
         with acquired.transaction() as outbox:
-            outbox.send([erased])
+            outbox.send([Outgoing(topic, key, None, (), partition.number)])
+    return None
 
 
 def begin_at(
@@ -150,12 +136,14 @@ def begin_at(
     are not in it; otherwise it begins with an empty model, and the sequence with 1. Raises
     `InvalidParameter` where the input does not have the offset, or there is no model to keep.
     """
-    with _acquired(transport, settings, partition) as acquired:
-        acquired.standing.check(offset)
+    with _acquired(transport, settings, partition, claim=keep_model) as acquired:
+        acquired.found.check_others()
         if keep_model:
-            progress = acquired.standing.begun()
+            progress = acquired.standing().begun()
+            acquired.standing().check(offset)
             model = _at(acquired.model(progress), progress.chunk, offset)
         else:
+            acquired.bounds().check(offset)
             state = initial_state(settings.params, settings.origin(partition))
             model = Model(state, offset, None, settings.cut)
         acquired.install(model)
@@ -170,19 +158,19 @@ def exported(transport: Transport, settings: StreamSettings, partition: Partitio
     """
     before: Progress | None = None
     while True:
-        with closing(transport.state_log(partition)) as log:
-            found = _to_the_end(find_state(log, partition, settings.owner))
-            progress = _standing(transport, found).begun()
-            try:
+        found = _located(transport, settings, partition)
+        progress = _standing(transport, found, found.progress).begun()
+        try:
+            with closing(transport.state_log(partition)) as log:
                 restored, _ = _to_the_end(newest_usable(log, found.keys, progress, settings.params))
-            except CorruptSnapshot:
-                if progress == before:
-                    raise
-                before = progress
-            else:
-                model = model_of(restored)
-                named = replace(progress, owner=settings.owner)
-                return Export(encode(model.state, model.next, extra_of(model)), named)
+        except CorruptSnapshot:
+            if progress == before:
+                raise
+            before = progress
+        else:
+            model = model_of(restored)
+            named = replace(progress, owner=settings.owner)
+            return Export(encode(model.state, model.next, extra_of(model)), named)
 
 
 def take_in(
@@ -205,25 +193,39 @@ def take_in(
     # The model is of this partition now: the random signs of partitions are independent.
     model = replace(model, state=replace(model.state, origin=settings.origin(partition)))
     with _acquired(transport, settings, partition) as acquired:
+        acquired.found.check()
+        bounds = acquired.bounds()
         if to_offset is None:
-            acquired.standing.check(model.next)
-            acquired.standing.check(progress.next_offset)
+            bounds.check(model.next)
+            bounds.check(progress.next_offset)
             acquired.install(model, replace(progress, owner=settings.owner))
             return Taken(progress.next_offset, progress.chunk, behind)
-        acquired.standing.check(to_offset)
+        bounds.check(to_offset)
         acquired.install(_at(model, progress.chunk, to_offset))
         return Taken(to_offset, progress.chunk, behind)
 
 
 @dataclass(frozen=True, slots=True)
 class _Acquired:
-    """A partition whose transactional id this process owns, and its state as found afterwards."""
+    """A partition whose transactional id this process owns, and its state as found afterwards.
 
+    `outbox` is that of the owner or, for a legacy state, of the releases that wrote it: neither can
+    have committed anything since without fencing it.
+    """
+
+    transport: Transport
     settings: StreamSettings
     outbox: Outbox
     log: StateLog
-    found: FoundState
-    standing: Standing
+    found: LocatedState
+
+    def standing(self) -> Standing:
+        """Where the partition stands."""
+        return _standing(self.transport, self.found, self.found.progress)
+
+    def bounds(self) -> Standing:
+        """The input's ends, whatever is in the progress record."""
+        return _standing(self.transport, self.found, None)
 
     def model(self, progress: Progress) -> Model:
         """The model of the newest snapshot."""
@@ -236,8 +238,8 @@ class _Acquired:
 
         Without it nothing is known of a ranking, and the model says where to go on.
         """
-        settings, partition, before = self.settings, self.standing.partition, self.found.progress
-        number = 0 if before is None else before.snapshots[0].number + 1
+        settings, partition = self.settings, self.found.partition
+        number = self._next_snapshot()
         records, _ = snapshot_records(settings, partition, model, number)
         with self.transaction() as outbox:
             place = SnapshotPlace(number, model.state.chunk, outbox.send(records)[0])
@@ -247,43 +249,56 @@ class _Acquired:
     @contextmanager
     def transaction(self) -> Iterator[Outbox]:
         """A transaction, committed at the end; with it a legacy state is migrated."""
-        migration = self._migration()  # read before the transaction: its end would be waited for
+        first = self._first()  # read before the transaction: its end would be waited for
         self.outbox.begin()
-        self.outbox.send(migration)
+        self.outbox.send(first)
         yield self.outbox
         self.outbox.commit()
 
-    def _migration(self) -> list[Outgoing]:
-        progress, partition = self.found.progress, self.standing.partition
-        if progress is None or not self.found.legacy:
-            return []
-        legacy = _to_the_end(legacy_keys(self.log, partition))
-        return migration_records(self.settings, partition, progress, legacy)
+    def _next_snapshot(self) -> int:
+        try:
+            before = self.found.progress
+        except CheckpointError:  # it is replaced
+            before = None
+        return 0 if before is None else before.snapshots[0].number + 1
+
+    def _first(self) -> list[Outgoing]:
+        """What becomes of the legacy records."""
+        settings, partition = self.settings, self.found.partition
+        if self.found.legacy is not None:
+            legacy = _to_the_end(legacy_keys(self.log, partition))
+            return migration_records(settings, partition, legacy)
+        return [] if self.found.marked else [marker(settings, partition)]
 
 
 @contextmanager
 def _acquired(
-    transport: Transport, settings: StreamSettings, partition: Partition
+    transport: Transport, settings: StreamSettings, partition: Partition, *, claim: bool = False
 ) -> Iterator[_Acquired]:
     """Acquire the partition, then read its state; released at the end."""
     outbox = transport.outbox(partition)
     with closing(outbox), closing(transport.state_log(partition)) as log:
         while not outbox.take_over():  # waits a little each time
             pass
-        found = _to_the_end(find_acquired(log, transport, partition, settings.owner))
-        yield _Acquired(settings, outbox, log, found, _standing(transport, found))
-
-
-def _standing(transport: Transport, found: FoundState) -> Standing:
-    with closing(transport.input_log(found.partition)) as source:
-        return Standing(
-            found.partition,
-            found.progress,
-            source.start(),
-            source.end(),
-            found.others,
-            found.legacy_stream,
+        found, previous = _to_the_end(
+            acquire(log, transport, partition, settings.owner, claim=claim)
         )
+        if previous is None:
+            yield _Acquired(transport, settings, outbox, log, found)
+            return
+        with closing(previous):
+            yield _Acquired(transport, settings, previous, log, found)
+
+
+def _located(transport: Transport, settings: StreamSettings, partition: Partition) -> LocatedState:
+    with closing(transport.state_log(partition)) as log:
+        return _to_the_end(locate(log, partition, settings.owner, transport.group_offset))
+
+
+def _standing(transport: Transport, found: LocatedState, progress: Progress | None) -> Standing:
+    with closing(transport.input_log(found.partition)) as source:
+        first, end = source.start(), source.end()
+    return Standing(found.partition, progress, first, end, found.others_text)
 
 
 def _at(model: Model, chunk: int, offset: int) -> Model:

@@ -12,8 +12,9 @@ from stream_fs.checkpoint import SnapshotPlace
 from stream_fs.errors import CheckpointError, ConfigurationChanged
 from stream_fs.pipeline import events
 from stream_fs.pipeline.outcome import Model, model_of
+from stream_fs.pipeline.ownership import locate
 from stream_fs.pipeline.ports import Partition, StateLog, Transport
-from stream_fs.pipeline.restore import find_state, newest_usable
+from stream_fs.pipeline.restore import newest_usable
 from stream_fs.pipeline.settings import StreamSettings
 from stream_fs.pipeline.transaction import Clock, Steps
 
@@ -39,6 +40,7 @@ class Gathering:
     ) -> None:
         self._topics = tuple(topics)
         self._settings = settings
+        self._group_offset = transport.group_offset
         self._clock = clock
         self._skipped = skipped
         self._logs = transport.state_logs()
@@ -94,7 +96,7 @@ class Gathering:
             log.close()
 
     def _newest(self, partition: Partition, log: StateLog) -> Steps:
-        found = yield from find_state(log, partition, self._settings.owner)
+        found = yield from locate(log, partition, self._settings.owner, self._group_offset)
         progress = found.progress
         if progress is None:  # it never had a full chunk, or was reset
             self._forget(partition)

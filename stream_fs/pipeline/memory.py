@@ -419,6 +419,10 @@ class MemoryTransport:
         """A publisher for this partition."""
         return MemoryOutbox(self.broker, self._identity(str(partition), legacy=legacy))
 
+    def group_offset(self, partition: Partition) -> int | None:
+        """What the group has committed."""
+        return self.broker._advised.get((self.group, partition))
+
     def merge_outbox(self, *, legacy: bool = False) -> MemoryOutbox:
         """The publisher of merged rankings."""
         return MemoryOutbox(self.broker, self._identity("merge", legacy=legacy))

@@ -6,9 +6,9 @@ Pure: the same models, and the same merged ranking before, give the same bytes.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from stream_fs.checkpoint import LEGACY_MERGE_KEY, MergedPart, MergeProgress, encode_merge_progress
+from stream_fs.checkpoint import MergedPart, MergeProgress, encode_merge_progress
 from stream_fs.pipeline.outcome import Model
 from stream_fs.pipeline.ports import Outgoing, Partition
 from stream_fs.pipeline.settings import StreamSettings
@@ -85,17 +85,6 @@ def merged(
             Outgoing(settings.rankings_topic, sent.key, sent.value, sent.headers),
             _progress_record(settings, home, settings.owner.merge_key, progress),
         ),
-    )
-
-
-def merge_migration_records(
-    settings: StreamSettings, home: Partition, legacy: MergeProgress
-) -> tuple[Outgoing, ...]:
-    """The progress of a legacy merge under its owner's key; releases before refuse what is left."""
-    progress = replace(legacy, owner=settings.owner)
-    return tuple(
-        _progress_record(settings, home, key, progress)
-        for key in (settings.owner.merge_key, LEGACY_MERGE_KEY)
     )
 
 

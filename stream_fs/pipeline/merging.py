@@ -15,9 +15,9 @@ from stream_fs.checkpoint import MergeProgress
 from stream_fs.errors import IncompatibleState, InvalidMessage, RetriableError
 from stream_fs.pipeline import events
 from stream_fs.pipeline.gathering import Gathering
-from stream_fs.pipeline.merged import Merged, merge_migration_records, merged, parts_of
+from stream_fs.pipeline.legacy import find_merge, merge_migration_records
+from stream_fs.pipeline.merged import Merged, merged, parts_of
 from stream_fs.pipeline.ports import Outbox, Partition, Transport
-from stream_fs.pipeline.restore import fence, find_merge
 from stream_fs.pipeline.settings import StreamSettings
 from stream_fs.pipeline.task import Surroundings
 from stream_fs.pipeline.transaction import Failure, Steps, Transactions, pauses, wait
@@ -117,20 +117,27 @@ class Merging:
         while not self._outbox.take_over():
             yield
         self._progress = yield from self._find_progress()
-        if self._progress is not None and self._progress.owner is None:
-            yield from fence(self._transport.merge_outbox(legacy=True))
-            self._progress = yield from self._find_progress()
-            yield from self._migrate(self._progress)
+        if self._progress is None or self._progress.owner is None:
+            yield from self._migrate()
         last = 0 if self._progress is None else self._progress.sequence
         self._around.observe(events.MergeTaken(last))
 
     def _find_progress(self) -> Generator[None, None, MergeProgress | None]:
-        return find_merge(self._transport, self._home, self._settings.owner)
+        return find_merge(self._transport, self._settings, self._home)
 
-    def _migrate(self, legacy: MergeProgress | None) -> Steps:
-        if legacy is not None and legacy.owner is None:
-            records = merge_migration_records(self._settings, self._home, legacy)
-            yield from self._transactions.through(lambda: self._outbox.send(records))
+    def _migrate(self) -> Steps:
+        """Acquire the legacy identity, and migrate the merge if it is a legacy one."""
+        previous = self._transport.merge_outbox(legacy=True)
+        transactions = self._transactions.of(previous)
+        try:
+            while not previous.take_over():
+                yield
+            self._progress = legacy = yield from self._find_progress()
+            if legacy is not None and legacy.owner is None:
+                records = merge_migration_records(self._settings, self._home, legacy)
+                yield from transactions.through(lambda: previous.send(records))
+        finally:
+            transactions.leave()
 
     def _round(self) -> Steps:
         """Look at every partition, and publish what is new."""

@@ -7,15 +7,14 @@ decides, enters the progress record later.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from stream_fs.checkpoint import (
     Progress,
     Restored,
     encode,
     encode_progress,
-    parse_key,
 )
 from stream_fs.checkpoint.keys import slot
 from stream_fs.checkpoint.plain import Plain
@@ -198,24 +197,3 @@ def progress_record(settings: StreamSettings, partition: Partition, progress: Pr
         (),
         partition.number,
     )
-
-
-def migration_records(
-    settings: StreamSettings, partition: Partition, progress: Progress, legacy: Sequence[bytes]
-) -> list[Outgoing]:
-    """What replaces the records of a legacy state, with these keys.
-
-    Snapshots are deleted. The progress record becomes one that names the new owner, which releases
-    that write legacy states refuse: they would begin anew without one.
-    """
-    migrated = encode_progress(replace(progress, owner=settings.owner))
-    return [
-        Outgoing(
-            settings.state_topics[partition.topic],
-            key,
-            migrated if (parsed := parse_key(key)) and parsed.holds == "progress" else None,
-            (),
-            partition.number,
-        )
-        for key in legacy
-    ]

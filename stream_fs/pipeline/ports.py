@@ -226,6 +226,10 @@ class Transport(Protocol):
         """The state of this input partition."""
         ...
 
+    def group_offset(self, partition: Partition) -> int | None:
+        """The offset that the group has committed, if it has; asked outside of the group."""
+        ...
+
     def merge_outbox(self, *, legacy: bool = False) -> Outbox:
         """The publisher of the stream's merged rankings, of which there is one in the group."""
         ...

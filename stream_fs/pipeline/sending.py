@@ -7,15 +7,15 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from stream_fs.checkpoint import Progress, SnapshotPlace
+from stream_fs.pipeline.legacy import marker, migration_records
 from stream_fs.pipeline.outcome import (
     Model,
     Outcome,
-    migration_records,
     progress_record,
     snapshot_records,
     unranked,
 )
-from stream_fs.pipeline.ports import Outbox, Partition
+from stream_fs.pipeline.ports import Outbox, Outgoing, Partition
 from stream_fs.pipeline.settings import Cut, StreamSettings
 
 
@@ -47,19 +47,28 @@ class Sender:
         self._settings = settings
         self._outbox = outbox
         self._step = step
+        self._first: tuple[Outgoing, ...] = ()
 
     def start(self, model: Model) -> Progress:
         """Where a partition has begun at its end: the next owner must not begin at a later one.
 
         It is what `checkpoint reset --to-offset` leaves: an empty model, and no chunk yet.
         """
+        self._outbox.send(self._first)
         progress, _ = self.snapshot(model, unranked(self._settings, model))
         return progress
 
+    def of(self, outbox: Outbox) -> Sender:
+        """A sender of the same partition through another outbox."""
+        return Sender(self._partition, self._settings, outbox, self._step)
+
+    def mark(self) -> None:
+        """Send the marker for older releases with the first progress of this owner."""
+        self._first = (marker(self._settings, self._partition),)
+
     def migrate(self, model: Model, progress: Progress, legacy: Sequence[bytes]) -> Progress:
         """The model under this owner's keys, and nothing of it under the legacy keys."""
-        moved = migration_records(self._settings, self._partition, progress, legacy)
-        self._outbox.send(moved)
+        self._outbox.send(migration_records(self._settings, self._partition, legacy))
         begun = replace(progress, snapshots=(), owner=self._settings.owner)
         return self.snapshot(model, begun)[0]
 
@@ -89,6 +98,7 @@ class Sender:
             owner=self._settings.owner,
         )
         records = [record for outcome in outcomes for record in outcome.records]
+        records += self._first if before is None else ()
         self._outbox.send([*records, progress_record(self._settings, self._partition, progress)])
         self._step("records sent")
         return progress, size

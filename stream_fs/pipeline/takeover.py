@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
 
-from stream_fs.checkpoint import Owner, Progress
-from stream_fs.errors import ForeignState, OffsetGone
+from stream_fs.checkpoint import Progress, StateKeys
+from stream_fs.errors import OffsetGone
 from stream_fs.pipeline import events
+from stream_fs.pipeline.legacy import legacy_keys
 from stream_fs.pipeline.outcome import Model, model_of
-from stream_fs.pipeline.ports import Input, Outbox, Partition, Transport
-from stream_fs.pipeline.restore import FoundState, find_acquired, legacy_keys, newest_usable
+from stream_fs.pipeline.ownership import LocatedState, acquire
+from stream_fs.pipeline.ports import Input, Outbox, Partition, StateLog, Transport
+from stream_fs.pipeline.restore import newest_usable
 from stream_fs.pipeline.sending import Sender
 from stream_fs.pipeline.settings import StreamSettings
 from stream_fs.pipeline.transaction import Transactions
@@ -71,38 +73,54 @@ class Takeover:
         return replace(taken, progress=progress)
 
     def _restored(self, transactions: Transactions, sender: Sender) -> Generator[None, None, Taken]:
-        log = self._transport.state_log(self._partition)
+        partition, owner = self._partition, self._settings.owner
+        log = self._transport.state_log(partition)
         try:
-            found = yield from find_acquired(
-                log, self._transport, self._partition, self._settings.owner
-            )
+            found, previous = yield from acquire(log, self._transport, partition, owner)
+            if previous is not None:
+                return (yield from self._migrated(log, found, previous, transactions, sender))
+            found.check()
+            if not found.marked:
+                sender.mark()
             progress = found.progress
             if progress is None:
-                self._check_new(found)
                 return Taken(self._fresh_model(), None, None)
-            restored, fallback = yield from newest_usable(
-                log, found.keys, progress, self._settings.params
-            )
-            legacy = (yield from legacy_keys(log, self._partition)) if found.legacy else []
+            return (yield from self._read(log, found.keys, progress))
         finally:
             log.close()
+
+    def _migrated(
+        self,
+        log: StateLog,
+        found: LocatedState,
+        previous: Outbox,
+        transactions: Transactions,
+        sender: Sender,
+    ) -> Generator[None, None, Taken]:
+        """The model of a legacy state, written under the owner's keys through its outbox."""
+        runner, progress = transactions.of(previous), found.progress
+        assert progress is not None
+        try:
+            taken = yield from self._read(log, found.keys, progress)
+            legacy = yield from legacy_keys(log, self._partition)
+            migrated = yield from runner.through(
+                lambda: sender.of(previous).migrate(taken.model, progress, legacy)
+            )
+        finally:
+            runner.leave()
+        return replace(taken, progress=migrated, migrated=True)
+
+    def _read(
+        self, log: StateLog, keys: StateKeys, progress: Progress
+    ) -> Generator[None, None, Taken]:
+        """The model of the newest snapshot that is whole."""
+        restored, fallback = yield from newest_usable(log, keys, progress, self._settings.params)
         model = model_of(restored)
         if fallback is not None:
             # The next snapshot takes the place of the damaged one, not of the whole one.
             sound = [at for at in progress.snapshots if at.chunk <= model.state.chunk]
             progress = replace(progress, snapshots=tuple(sound))
-        if legacy:
-            before = progress
-            progress = yield from transactions.through(
-                lambda: sender.migrate(model, before, legacy)
-            )
-        return Taken(model, progress, fallback, migrated=bool(legacy))
-
-    def _check_new(self, found: FoundState) -> None:
-        """Refuse to begin anew beside the legacy state of a stream that had the same group."""
-        stream, group = found.legacy_stream, self._settings.group
-        if stream is not None and self._input.advised(self._partition) is not None:
-            raise ForeignState(self._partition, found.owner, Owner(stream, group), "group")
+        return Taken(model, progress, fallback)
 
     def _fresh_model(self) -> Model:
         low, high = self._input.bounds(self._partition)

@@ -63,6 +63,10 @@ class Transactions:
         self._open = False
         self._ended = 0.0
 
+    def of(self, outbox: Outbox) -> Transactions:
+        """Those of another outbox, made in the same way."""
+        return Transactions(outbox, self._clock, self._failed, self._aside, self._sleep)
+
     @property
     def ended(self) -> float:
         """When the last one came through."""

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
 
 from threadpoolctl import threadpool_limits
 
@@ -26,9 +25,6 @@ from stream_fs.replay.outputs import NoOutput, Output
 from stream_fs.replay.reading import Mark, Reading
 from stream_fs.replay.sources import Source
 from stream_fs.replay.transport import FileTransport
-
-REPLAY_GROUP: Final = "replay"
-"""In the place of a consumer group."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +141,7 @@ def replay(
 
 def replay_settings(settings: StreamSettings) -> StreamSettings:
     """The settings with the owner of a replay's state: no consumer group takes part in it."""
-    return replace(settings, group=REPLAY_GROUP)
+    return replace(settings, group=f"replay of {settings.stream}")
 
 
 @contextmanager

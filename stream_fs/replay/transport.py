@@ -66,6 +66,10 @@ class FileTransport:
             raise FatalError(f"the files are those of {self.partition}, not of {partition}")
         return FileOutbox(self, legacy=legacy)
 
+    def group_offset(self, partition: Partition) -> int | None:  # noqa: ARG002  # there is but one
+        """As of a group that has read: a journal is continued by the replay that wrote it."""
+        return 0
+
     def merge_outbox(self, *, legacy: bool = False) -> FileOutbox:  # noqa: ARG002  # there is none
         """There is none: a single partition is not merged."""
         raise FatalError(f"the files are those of {self.partition} alone: nothing can be merged")

@@ -30,8 +30,9 @@ from stream_fs.checkpoint import (
 from stream_fs.checkpoint.files import Export, read_export, write_export
 from stream_fs.checkpoint.plain import Plain
 from stream_fs.pipeline.outcome import model_of
+from stream_fs.pipeline.ownership import locate
 from stream_fs.pipeline.ports import Partition, Stored
-from stream_fs.pipeline.restore import find_state, newest_usable
+from stream_fs.pipeline.restore import newest_usable
 from stream_fs.replay.identity import check_same
 from stream_fs.replay.journal import MAGIC, Journal
 from stream_fs.replay.notes import earlier
@@ -132,10 +133,11 @@ def state_log(data: bytes) -> None:
         ]
         junk = [(data[:20], data), (keys.manifest(0), data), (OWNER.merge_key, data)]
         log = Log([*snapshot, *junk, (keys.progress, data)])
-        for found in _run(find_state(log, PLACE, OWNER)):
-            if found.progress is None:
+        for found in _run(locate(log, PLACE, OWNER, lambda _: 0)):
+            progress = found.progress
+            if progress is None:
                 continue
-            for restored, _ in _run(newest_usable(log, found.keys, found.progress, PARAMS)):
+            for restored, _ in _run(newest_usable(log, found.keys, progress, PARAMS)):
                 ranked(restored)
 
 

@@ -13,8 +13,9 @@ from confluent_kafka import Consumer, TopicPartition
 
 from stream_fs.checkpoint import Progress, SnapshotPlace
 from stream_fs.pipeline.outcome import Model, progress_record, snapshot_records
+from stream_fs.pipeline.ownership import locate
 from stream_fs.pipeline.ports import Partition
-from stream_fs.pipeline.restore import find_state, newest_usable
+from stream_fs.pipeline.restore import newest_usable
 from stream_fs.selector import State, initial_state, read_chunk, update
 from tests.benchmarks.measure import Comparison, Goal
 from tests.benchmarks.service.plan import Plan
@@ -94,7 +95,7 @@ def _restored(stream: Stream) -> float:
         log.end()  # the client for questions is connected since the service began
     begin = time.perf_counter()
     with closing(transport.state_log(partition)) as log:
-        found = _ended(find_state(log, partition, settings.owner))
+        found = _ended(locate(log, partition, settings.owner, transport.group_offset))
         progress = found.progress
         assert progress is not None
         restored, passed_over = _ended(newest_usable(log, found.keys, progress, settings.params))

@@ -8,8 +8,9 @@ from typing import Any
 
 from stream_fs.pipeline.memory import MemoryBroker, MemoryTransport
 from stream_fs.pipeline.outcome import Model, model_of
+from stream_fs.pipeline.ownership import locate
 from stream_fs.pipeline.ports import Partition
-from stream_fs.pipeline.restore import find_state, newest_usable
+from stream_fs.pipeline.restore import newest_usable
 from stream_fs.pipeline.settings import StreamSettings
 from tests.unit.pipeline.lives import STATE, TOPIC, Life, broker, fill, published, records, settings
 
@@ -84,7 +85,7 @@ def places(count: int) -> list[Partition]:
 def saved_model(made: MemoryBroker, place: Partition) -> Model:
     """That of the newest snapshot."""
     log = outsider(made).state_log(place)
-    found = _end(find_state(log, place, settings().owner))
+    found = _end(locate(log, place, settings().owner, lambda _: None))
     return model_of(_end(newest_usable(log, found.keys, found.progress, settings().params))[0])
 
 

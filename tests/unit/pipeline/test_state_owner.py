@@ -9,12 +9,21 @@ import pytest
 
 from stream_fs.checkpoint import (
     LEGACY_MERGE_KEY,
+    MergedPart,
+    MergeProgress,
     StateKeys,
     decode_merge_progress,
     decode_progress,
+    marker_owner,
     parse_key,
 )
-from stream_fs.errors import AbortableError, FencedError, ForeignState, InvalidParameter
+from stream_fs.errors import (
+    AbortableError,
+    CorruptProgress,
+    FencedError,
+    ForeignState,
+    InvalidParameter,
+)
 from stream_fs.pipeline import events
 from stream_fs.pipeline.administration import (
     begin_at,
@@ -24,7 +33,7 @@ from stream_fs.pipeline.administration import (
     standing,
     take_in,
 )
-from stream_fs.pipeline.memory import MemoryBroker, MemoryTransport
+from stream_fs.pipeline.memory import MemoryBroker, MemoryStateLog, MemoryTransport
 from stream_fs.pipeline.ports import Partition
 from stream_fs.pipeline.settings import StreamSettings
 from tests.unit.pipeline.legacy import write_merge, write_state
@@ -54,6 +63,18 @@ def transport(made: MemoryBroker, of: StreamSettings) -> MemoryTransport:
 def rankings(made: MemoryBroker, of: StreamSettings) -> list[dict[str, Any]]:
     found = [json.loads(value) for _, value, _ in published(made)]
     return [ranking for ranking in found if ranking["stream"] == of.stream]
+
+
+def refuse(made: MemoryBroker, of: StreamSettings, refusal: str) -> None:
+    """A process starts, is refused, and gone."""
+    life = Life(made, of)
+    with pytest.raises(ForeignState, match=refusal):
+        life.run()
+    life.die()
+
+
+def reset(made: MemoryBroker, of: StreamSettings, partition: Partition = PLACE) -> str | None:
+    return forget(transport(made, of), of, partition)
 
 
 def begun(of: StreamSettings, count: int = 60) -> MemoryBroker:
@@ -105,14 +126,13 @@ def test_a_reset_concerns_one_of_them() -> None:
 def test_commands_with_another_configuration_name_the_owner_and_change_nothing() -> None:
     made = begun(BLUE)
     before = made.log(STATE, 0).end
-    whose = "stream 'blue' in group 'blue'.* use the configuration"
-    with pytest.raises(InvalidParameter, match=whose):
-        forget(transport(made, TEAL), TEAL, PLACE)
+    whose = "stream 'blue' in group 'blue'"
+    assert reset(made, TEAL) == whose
     with pytest.raises(InvalidParameter, match=whose):
         exported(transport(made, TEAL), TEAL, PLACE)
     with pytest.raises(InvalidParameter, match=whose):
         begin_at(transport(made, TEAL), TEAL, PLACE, 30, keep_model=True)
-    assert standing(transport(made, TEAL), TEAL, PLACE).others == (BLUE.owner,)
+    assert standing(transport(made, TEAL), TEAL, PLACE).others == whose
     assert foreign_states(transport(made, TEAL), TEAL, [PLACE]) == []
     assert made.log(STATE, 0).end == before
 
@@ -132,8 +152,7 @@ def test_a_stream_with_the_name_or_the_group_of_another_is_refused(
     before = made.log(STATE, 0).end
     export = exported(transport(made, BLUE), BLUE, PLACE)
     refusal = f"one of stream 'blue' in group 'blue', which has the same {shared}.*checkpoint"
-    with pytest.raises(ForeignState, match=refusal):
-        Life(made, other).run()
+    refuse(made, other, refusal)
     with pytest.raises(ForeignState, match=refusal):
         forget(transport(made, other), other, PLACE)
     with pytest.raises(ForeignState, match=refusal):
@@ -158,11 +177,13 @@ def test_a_renamed_stream_takes_its_model_along_as_the_refusal_says() -> None:
 # --- legacy states --------------------------------------------------------------------------------
 
 
-def legacy(of: StreamSettings, count: int = 60, partitions: int = 1) -> MemoryBroker:
+def legacy(of: StreamSettings, count: int = 60) -> MemoryBroker:
     """All records, and the legacy state of a stream that has published some chunks of them."""
-    made = broker(partitions)
+    made = broker()
     fill(made, VALUES)
-    write_state(made, PLACE, exported(transport(begun(of, count), of), of, PLACE))
+    export = exported(transport(begun(of, count), of), of, PLACE)
+    write_state(made, PLACE, export)
+    made._advised[of.group, PLACE] = export.progress.next_offset
     return made
 
 
@@ -202,7 +223,7 @@ def test_what_is_left_of_it_refuses_releases_that_would_begin_anew() -> None:
     }
     assert list(left) == [StateKeys(None, *PLACE).progress]
     (record,) = left.values()
-    assert decode_progress(record).owner == BLUE.owner
+    assert marker_owner(record) == BLUE.owner
     assert b"\xa1v\x02" in record  # version 2: releases that write version 1 do not read it
 
 
@@ -228,10 +249,107 @@ def test_the_legacy_state_of_another_stream_is_left_alone() -> None:
 def test_a_stream_that_was_renamed_before_does_not_begin_anew() -> None:
     """The offsets of its group show that it is not a new one."""
     made = legacy(BLUE)
-    renamed = settings(stream="azure", group="g")
-    made._advised["g", PLACE] = 50
-    with pytest.raises(ForeignState, match="'blue'"):
-        Life(made, renamed).run()
+    renamed = settings(stream="azure", group="blue")
+    refusal = "a state of stream 'blue', .*group 'blue' has committed offset 50.*--to-offset N"
+    export = exported(transport(begun(renamed), renamed), renamed, PLACE)
+    refuse(made, renamed, refusal)
+    with pytest.raises(ForeignState, match=refusal):
+        reset(made, renamed)
+    with pytest.raises(ForeignState, match=refusal):
+        take_in(transport(made, renamed), renamed, PLACE, export, None)
+    assert len(foreign_states(transport(made, renamed), renamed, [PLACE])) == 1
+    assert standing(transport(made, BLUE), BLUE, PLACE).progress is not None
+
+
+def test_another_stream_whose_group_has_read_the_topic_begins_as_the_refusal_says() -> None:
+    made = legacy(BLUE)
+    made._advised["teal", PLACE] = 50
+    refuse(made, TEAL, "--to-offset N")
+    begin_at(transport(made, TEAL), TEAL, PLACE, 0, keep_model=False)
+    assert Life(made, TEAL).run()
+    assert rankings(made, TEAL)
+    assert standing(transport(made, BLUE), BLUE, PLACE).progress is not None
+
+
+def test_a_legacy_state_of_another_group_is_refused_until_it_is_claimed() -> None:
+    """The same name, and a group that has committed nothing: another one may be at work."""
+    made = legacy(BLUE)
+    other = settings(stream="blue", group="other")
+    refusal = "group 'other' has committed no offset.*--keep-model --to-offset 50`"
+    refuse(made, other, refusal)
+    with pytest.raises(ForeignState, match=refusal):
+        reset(made, other)
+    assert len(foreign_states(transport(made, other), other, [PLACE])) == 1
+    begin_at(transport(made, other), other, PLACE, 50, keep_model=True)
+    assert Life(made, other).run()
+    assert [ranking["sequence"] for ranking in rankings(made, other)] == [4, 5, 6, 7]
+
+
+def test_an_older_release_is_fenced_and_refuses_where_there_was_no_state_yet() -> None:
+    made = broker()
+    fill(made, VALUES[:10])
+    old = transport(made, BLUE).outbox(PLACE, legacy=True)
+    old.take_over()
+    fill(made, VALUES[10:])
+    assert Life(made, BLUE).run()
+    with pytest.raises(FencedError):
+        old.begin()
+    record = [m.value for m in made.committed(STATE) if m.key == StateKeys(None, *PLACE).progress]
+    assert [marker_owner(value or b"") for value in record] == [BLUE.owner]
+    with pytest.raises(CorruptProgress):
+        decode_progress(record[0] or b"")  # version 2, and nothing but the owner
+
+
+def test_an_older_release_that_comes_back_voids_the_migration() -> None:
+    made = legacy(BLUE)
+    comes_back = [True]
+
+    class Disturbed(MemoryTransport):
+        def input_log(self, partition: Partition) -> MemoryStateLog:
+            if comes_back.pop():
+                comes_back.append(False)
+                transport(made, BLUE).outbox(partition, legacy=True).take_over()
+            return super().input_log(partition)
+
+    disturbed = Disturbed(made, "blue", BLUE.state_topics, "blue")
+    with pytest.raises(FencedError):
+        begin_at(disturbed, BLUE, PLACE, 100, keep_model=True)
+    assert decode_progress(last(made, StateKeys(None, *PLACE).progress)).owner is None
+    begin_at(transport(made, BLUE), BLUE, PLACE, 100, keep_model=True)
+    assert marker_owner(last(made, StateKeys(None, *PLACE).progress)) == BLUE.owner
+
+
+def last(made: MemoryBroker, key: bytes) -> bytes:
+    return [m.value for m in made.committed(STATE) if m.key == key][-1] or b""
+
+
+def test_a_reset_mends_a_progress_record_that_cannot_be_read() -> None:
+    made = begun(BLUE)
+    made.produce(STATE, b"junk", key=BLUE.keys(PLACE).progress)
+    with pytest.raises(CorruptProgress):
+        Life(made, BLUE).run()
+    assert len(foreign_states(transport(made, BLUE), BLUE, [PLACE])) == 1
+    assert reset(made, BLUE) is None
+    made.produce(STATE, b"junk", key=BLUE.keys(PLACE).progress)
+    begin_at(transport(made, BLUE), BLUE, PLACE, 20, keep_model=False)
+    assert standing(transport(made, BLUE), BLUE, PLACE).next_offset == 20
+
+
+def test_a_legacy_record_that_cannot_be_read_does_not_stop_another_stream() -> None:
+    made = broker()
+    fill(made, VALUES)
+    made.produce(STATE, b"junk", key=StateKeys(None, *PLACE).progress)
+    made.produce(STATE, b"junk", key=LEGACY_MERGE_KEY)
+    assert Life(made, merging(stream="teal", group="teal")).run()
+    assert rankings(made, TEAL)
+
+
+def test_a_second_reset_changes_nothing() -> None:
+    made = begun(BLUE)
+    assert reset(made, BLUE) is None
+    assert Life(made, TEAL).run()
+    assert reset(made, BLUE) is None
+    assert len(rankings(made, TEAL)) == 3
 
 
 def test_a_reset_legacy_state_is_not_found_again() -> None:
@@ -261,6 +379,7 @@ def test_a_legacy_merge_goes_on_without_a_gap() -> None:
     for number in range(3):
         place = Partition(TOPIC, number)
         write_state(made, place, exported(transport(first, merging()), merging(), place))
+        made._advised["g", place] = 0
     write_merge(made, decode_merge_progress(progress or b""))
     old = transport(made, merging()).merge_outbox(legacy=True)
     old.take_over()
@@ -274,7 +393,19 @@ def test_a_legacy_merge_goes_on_without_a_gap() -> None:
     with pytest.raises(FencedError):
         old.commit()
     left = [m.value for m in made.committed(STATE) if m.key == LEGACY_MERGE_KEY][-1]
-    assert decode_merge_progress(left or b"").owner == merging().owner
+    assert marker_owner(left or b"") == merging().owner
+
+
+def test_a_legacy_merge_of_topics_that_are_not_read_is_left_alone() -> None:
+    made = stream()
+    parts = (MergedPart("elsewhere", 0, 3),)
+    write_merge(
+        made,
+        MergeProgress(sequence=4, parts=parts, chosen={}, fingerprint="", owner=merging().owner),
+    )
+    life = Life(made, merging())
+    settle(life)
+    assert sequences(made)[0] == 1
 
 
 def test_the_legacy_merge_of_another_stream_is_left_alone() -> None:

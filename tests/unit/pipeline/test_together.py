@@ -16,11 +16,13 @@ from stream_fs.errors import (
 from stream_fs.pipeline import events, task, waiting
 from stream_fs.pipeline.memory import Call, MemoryInput
 from stream_fs.pipeline.outcome import announce, fold
+from stream_fs.pipeline.ports import Partition
 from stream_fs.pipeline.settings import DeadLetterSettings
 from stream_fs.pipeline.transaction import Aside, at_once
 from tests.unit.pipeline.lives import (
     LETTERS,
     STATE,
+    TOPIC,
     Crash,
     Life,
     broker,
@@ -86,7 +88,8 @@ def test_chunks_go_together_up_to_the_next_snapshot(aside: Aside) -> None:
     snapshots = [e.ranking.chunk for e in life.of(events.ChunkCommitted) if e.snapshot_bytes]
     assert snapshots == [1, 5, 9]
     assert_as_if_undisturbed(life)
-    progress = [m for m in made.committed(STATE) if b"progress" in (m.key or b"")]
+    key = settings().keys(Partition(TOPIC, 0)).progress
+    progress = [message for message in made.committed(STATE) if message.key == key]
     assert len(progress) == 3
 
 

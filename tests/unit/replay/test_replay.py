@@ -395,6 +395,8 @@ def as_written_before(path: Path) -> None:
     for record in records:
         parsed = parse_key(record.key)
         assert parsed is not None
+        if parsed.keys.owner is None:  # the marker, which they did not write
+            continue
         keys = replace(parsed.keys, owner=None)
         key, value = keys.progress, record.value
         if parsed.holds == "progress":

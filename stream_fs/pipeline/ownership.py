@@ -1,0 +1,183 @@
+"""Finding the state that a stream owns, and acquiring it.
+
+The state of a partition belongs to an owner, a stream and its consumer group, which its keys name.
+Streams may keep their states in one topic as long as both names differ: with the same stream name
+they would publish two sequences of rankings under it, with the same group share its partitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Mapping
+from dataclasses import dataclass
+
+from stream_fs.checkpoint import Owner, Progress, StateKeys, decode_progress, parse_key
+from stream_fs.errors import ForeignState
+from stream_fs.pipeline.legacy import legacy_progress, origin_stream
+from stream_fs.pipeline.ports import Outbox, Partition, StateLog, Transport
+from stream_fs.pipeline.restore import newest_values
+
+
+@dataclass(frozen=True, slots=True)
+class LocatedState:
+    """The state that an owner has of a partition, and who else has one.
+
+    `value` is that of the progress record under the owner's keys, `legacy` the progress of a legacy
+    state that is the owner's. `others` own further states of the partition in the same topic, and
+    `legacy_stream` wrote a legacy one; they are only looked for where the owner has no state, and
+    has not reset one. `refusal` says why a legacy state may be the owner's, and may not.
+    """
+
+    partition: Partition
+    owner: Owner
+    value: bytes | None = None
+    legacy: Progress | None = None
+    others: tuple[Owner, ...] = ()
+    legacy_stream: str | None = None
+    refusal: ForeignState | None = None
+    marked: bool = True
+    """Whether the legacy progress record is there: of some stream, or a marker."""
+
+    @property
+    def keys(self) -> StateKeys:
+        """The keys of the state's records."""
+        migrated = self.value is not None or self.legacy is None
+        return StateKeys(self.owner if migrated else None, *self.partition)
+
+    @property
+    def progress(self) -> Progress | None:
+        """How far it is; raises where the record cannot be read."""
+        return self.legacy if self.value is None else decode_progress(self.value)
+
+    @property
+    def others_text(self) -> str:
+        """The owners of other states, in words; empty where there are none."""
+        legacy = [] if self.legacy_stream is None else [f"stream {self.legacy_stream!r}"]
+        return ", ".join([*map(str, self.others), *legacy])
+
+    def check_others(self) -> None:
+        """Raise `ForeignState` where another state is that of the same stream, or same group."""
+        for other in self.others:
+            if other.stream == self.owner.stream:
+                raise _shared(self.partition, self.owner, other, "name")
+            if other.group == self.owner.group:
+                raise _shared(self.partition, self.owner, other, "group")
+
+    def check(self) -> None:
+        """Raise `ForeignState` where it is not certain that the owner may begin anew."""
+        self.check_others()
+        if self.refusal is not None:
+            raise self.refusal
+
+
+def locate(
+    log: StateLog,
+    partition: Partition,
+    owner: Owner,
+    group_offset: Callable[[Partition], int | None],
+    *,
+    claim: bool = False,
+) -> Generator[None, None, LocatedState]:
+    """Look for the newest committed state of an owner, be it a legacy state that it wrote.
+
+    `group_offset` is that of `Transport`, asked where there is a legacy state. With `claim` a
+    legacy state of the same stream name is taken for the owner's, whatever its group has committed.
+    """
+    own, old = StateKeys(owner, *partition), StateKeys(None, *partition)
+    values = yield from newest_values(log, lambda key: _is_progress(key, partition), own.progress)
+    if own.progress in values:
+        return LocatedState(partition, owner, values[own.progress])
+    others, value = tuple(_owners(values)), values.get(old.progress)
+    progress = legacy_progress(value)
+    if progress is None:
+        return LocatedState(partition, owner, others=others, marked=value is not None)
+    stream = yield from origin_stream(log, old, progress)
+    offset = group_offset(partition)
+    if stream == owner.stream and claim:
+        return LocatedState(partition, owner, legacy=progress)
+    if offset is not None and stream in (owner.stream, None):
+        return LocatedState(partition, owner, legacy=progress)
+    refusal = None
+    if stream == owner.stream:
+        refusal = _unknown_group(partition, owner, progress)
+    elif offset is not None:
+        refusal = _unknown_stream(partition, owner, stream, offset)
+    return LocatedState(
+        partition, owner, others=others, legacy_stream=stream or "unknown", refusal=refusal
+    )
+
+
+def acquire(
+    log: StateLog, transport: Transport, partition: Partition, owner: Owner, *, claim: bool = False
+) -> Generator[None, None, tuple[LocatedState, Outbox | None]]:
+    """Locate the state, for the owner of the partition's transactional id.
+
+    Releases that write legacy states have transactional ids of their own. Where the owner has no
+    state, that id is acquired, too, so that nothing is committed under it any more. For a legacy
+    state its outbox is returned: the migration is sent through it, and fails where an older release
+    has acquired it again meanwhile.
+    """
+    found = yield from locate(log, partition, owner, transport.group_offset, claim=claim)
+    if found.value is not None:
+        return found, None
+    previous = transport.outbox(partition, legacy=True)
+    try:
+        while not previous.take_over():
+            yield
+        found = yield from locate(log, partition, owner, transport.group_offset, claim=claim)
+    except BaseException:
+        previous.close()
+        raise
+    if found.legacy is None:
+        previous.close()
+        return found, None
+    return found, previous
+
+
+def _is_progress(key: bytes, partition: Partition) -> bool:
+    parsed = parse_key(key)
+    if parsed is None or parsed.holds != "progress":
+        return False
+    return (parsed.keys.topic, parsed.keys.partition) == partition
+
+
+def _owners(values: Mapping[bytes, bytes | None]) -> Iterator[Owner]:
+    for key, value in values.items():
+        parsed = parse_key(key)
+        if value is not None and parsed is not None and parsed.keys.owner is not None:
+            yield parsed.keys.owner
+
+
+def _shared(partition: Partition, owner: Owner, other: Owner, what: str) -> ForeignState:
+    place = f"--topic {partition.topic} --partition {partition.number}"
+    return ForeignState(
+        f"{partition} has no state of {owner}, but one of {other}, which has the same {what}. "
+        "Streams side by side need different names (stream.name) and different groups "
+        "(kafka.group): set both. If the stream was renamed, go back to the old name and group, or "
+        f"move every partition: with the configuration of {other}, run "
+        f"`stream-fs checkpoint export {place} FILE`, then `stream-fs checkpoint reset {place}`; "
+        f"with this one, `stream-fs checkpoint import {place} FILE`"
+    )
+
+
+def _unknown_group(partition: Partition, owner: Owner, legacy: Progress) -> ForeignState:
+    place = f"--topic {partition.topic} --partition {partition.number}"
+    return ForeignState(
+        f"{partition} has a state of a stream {owner.stream!r}, of a release that did not record "
+        f"the group, and group {owner.group!r} has committed no offset of the partition. If "
+        "another group wrote it, go back to that group (kafka.group). If it was this one, and its "
+        "offsets have expired, take the state over with "
+        f"`stream-fs checkpoint reset {place} --keep-model --to-offset {legacy.next_offset}`"
+    )
+
+
+def _unknown_stream(
+    partition: Partition, owner: Owner, stream: str | None, offset: int
+) -> ForeignState:
+    place = f"--topic {partition.topic} --partition {partition.number}"
+    return ForeignState(
+        f"{partition} has a state of stream {stream!r}, of a release that did not record the "
+        f"group, and group {owner.group!r} has committed offset {offset} of the partition. If this "
+        f"stream was called {stream!r} before, go back to that name (stream.name). If it is "
+        "another one, give it a group that has read nothing yet (kafka.group), or begin with "
+        f"`stream-fs checkpoint reset {place} --to-offset N`, N being the first offset to read"
+    )
