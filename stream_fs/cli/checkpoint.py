@@ -101,8 +101,8 @@ def _forget(
         else:
             code = ExitCode.PROBLEM
             print(
-                f"{partition}: has no state of {settings.owner}; nothing was changed, also not "
-                f"in the state of {others}"
+                f"{partition}: nothing was changed: there is no state of {settings.owner}, but "
+                f"one of {others}"
             )
     return code
 

@@ -58,10 +58,12 @@ def test_a_stream_with_another_configuration_runs_beside_the_first(
 
     third = beside(stream)
     capsys.readouterr()
-    for command in ("reset", "export"):
-        arguments = ["--yes"] if command == "reset" else ["model"]
-        assert run(third, "checkpoint", command, *arguments) == ExitCode.CONFIGURATION
-        said = capsys.readouterr().err
+    for command, code in (
+        (["reset", "--yes"], ExitCode.PROBLEM),
+        (["export", "model"], ExitCode.CONFIGURATION),
+    ):
+        assert run(third, "checkpoint", *command) == code
+        said = "".join(capsys.readouterr())
         assert f"stream {stream.name!r} in group {stream.name!r}" in said
         assert f"stream {teal.name!r} in group {teal.name!r}" in said
 
