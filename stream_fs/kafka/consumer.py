@@ -33,6 +33,12 @@ _GLANCE_SECONDS: Final = 0.5
 _PROBE_SECONDS: Final = 0.2
 """How long a poll waits for an answer when the connection was last heard of as broken."""
 
+_LEAVE_SECONDS: Final = 10.0
+"""How long `close` waits for the end of a rebalance, in steps of `_LEAVE_STEP_SECONDS`."""
+_LEAVE_STEP_SECONDS: Final = 0.05
+_LEAVE_BATCH: Final = 1000
+"""Messages that are dropped with every step."""
+
 _GONE: Final = {
     KafkaError._AUTO_OFFSET_RESET,
     KafkaError._LOG_TRUNCATION,
@@ -78,6 +84,9 @@ class KafkaInput:
         self._batches = Batches()
         self._raised: Exception | None = None
         self._outage = False
+        self._static = "group.instance.id" in settings.properties
+        self._leaving = False
+        self._rebalanced = False  # a callback was called
         self.trouble = Trouble()
         self._heard = time.monotonic()
         self._consumer = input_consumer(settings, self.trouble, _committed)
@@ -309,10 +318,33 @@ class KafkaInput:
 
     def close(self) -> None:
         """Leave the group; `revoked` is called for what is still assigned."""
+        self._leaving = True
+        try:
+            self._finish_rebalance()
+        except KafkaException as exception:  # it is closed all the same
+            LOGGER.info("a rebalance is not finished: %s", exception.args[0].str())
         with translated("leaving the group", self.trouble):
             self._consumer.close()
         if self._raised is not None:
             raise self._raised
+
+    def _finish_rebalance(self) -> None:
+        """Answer every outstanding callback of a rebalance, and give up all partitions.
+
+        A client that is closed while a callback is outstanding starts another rebalance on top of
+        it. That may abort the process (librdkafka issue 4792), and partitions of the outstanding
+        one are never revoked. `unsubscribe` waits until the rebalance has ended; only it would
+        take a static member out of the group, which keeps its place when it is closed.
+        """
+        if not self._static:
+            self._consumer.unsubscribe()
+        until = time.monotonic() + _LEAVE_SECONDS
+        while True:
+            self._rebalanced = False
+            self._consumer.consume(_LEAVE_BATCH, _LEAVE_STEP_SECONDS)
+            held = not self._static and bool(self._consumer.assignment())
+            if not (held or self._rebalanced) or time.monotonic() > until:
+                return
 
     def _event(self, message: Received) -> None:
         """What the client tells in place of a message."""
@@ -355,15 +387,18 @@ class KafkaInput:
 
     def _on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         self._batches.begin()
-        ends = self._ends([Partition(p.topic, p.partition) for p in partitions])
-        self._claims |= {partition: Claim() for partition in ends}
+        self._rebalanced = True
+        assigned = [Partition(p.topic, p.partition) for p in partitions]
+        ends = dict.fromkeys(assigned, 0) if self._leaving else self._ends(assigned)
         places = [TopicPartition(*partition, end) for partition, end in ends.items()]
         if self._incremental:
             consumer.incremental_assign(places)
         else:
             consumer.assign(places)
         consumer.pause(places)
-        self._tell(self._assignment.assigned, partitions)
+        if not self._leaving:
+            self._claims |= {partition: Claim() for partition in assigned}
+            self._tell(self._assignment.assigned, assigned)
 
     def _ends(self, partitions: Sequence[Partition]) -> dict[Partition, int]:
         """Where to assign partitions that are silent at first: at their ends, which are readable.
@@ -386,27 +421,34 @@ class KafkaInput:
         return ends
 
     def _on_revoke(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        self._tell(self._assignment.revoked, partitions)
-        self._give_up(consumer, partitions)
+        self._give_up(consumer, partitions, self._assignment.revoked)
 
     def _on_lost(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        self._tell(self._assignment.lost, partitions)
-        self._give_up(consumer, partitions)
+        self._give_up(consumer, partitions, self._assignment.lost)
 
-    def _give_up(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        for gone in partitions:
-            self._claims.pop(Partition(gone.topic, gone.partition), None)
+    def _give_up(
+        self,
+        consumer: Consumer,
+        partitions: list[TopicPartition],
+        event: Callable[[Sequence[Partition]], None],
+    ) -> None:
+        self._rebalanced = True
+        gone = [Partition(p.topic, p.partition) for p in partitions]
+        # Those that were assigned while the group is left were never reported.
+        self._tell(event, [partition for partition in gone if partition in self._claims])
+        for partition in gone:
+            self._claims.pop(partition, None)
         if self._incremental:
             consumer.incremental_unassign(partitions)
         else:
             consumer.unassign()
 
     def _tell(
-        self, event: Callable[[Sequence[Partition]], None], partitions: list[TopicPartition]
+        self, event: Callable[[Sequence[Partition]], None], partitions: Sequence[Partition]
     ) -> None:
         """Pass an event on; what it raises waits until the client's call is over."""
         try:
-            event([Partition(p.topic, p.partition) for p in partitions])
+            event(partitions)
         except Exception as exception:  # noqa: BLE001  # kept, and raised by `poll` or `close`
             self._raised = self._raised or exception
 

@@ -1,0 +1,74 @@
+"""Members that are closed in the middle of a rebalance."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from stream_fs.kafka import Rebalance
+from stream_fs.pipeline.ports import Partition
+from tests.contracts.waiting import Member, until
+from tests.integration.kafka.backend import KafkaBackend
+from tests.integration.topics import PATIENCE_SECONDS, Topics
+
+PROCESSES, MEMBERS = 3, 3
+
+
+@pytest.mark.parametrize("rebalance", Rebalance)
+def test_partitions_that_are_assigned_while_closing_are_never_reported(
+    topics: Topics, rebalance: Rebalance
+) -> None:
+    backend = KafkaBackend(topics, rebalance)
+    partition = Partition(backend.topic(), 0)
+    member = Member()
+    source = backend.transport().input([partition.topic], member)
+    group = backend.settings().group
+
+    def assigned() -> bool:
+        """By the broker; the client has a callback outstanding, for it is not polled."""
+        (answer,) = topics.admin.describe_consumer_groups([group]).values()
+        members = answer.result(PATIENCE_SECONDS).members
+        return any(one.assignment.topic_partitions for one in members)
+
+    until(assigned, "the partition is assigned")
+    source.close()
+    assert member.mine == set()
+    assert "assigned" not in dict(member.events)
+
+
+@pytest.mark.parametrize("rebalance", Rebalance)
+def test_what_is_held_is_revoked_once(topics: Topics, rebalance: Rebalance) -> None:
+    backend = KafkaBackend(topics, rebalance)
+    partition = Partition(backend.topic(), 0)
+    member = Member()
+    source = backend.transport().input([partition.topic], member)
+    member.holds(source, {partition})
+    source.close()
+    assert [event for event in member.events if event[1]] == [
+        ("assigned", (partition,)),
+        ("revoked", (partition,)),
+    ]
+
+
+@pytest.mark.parametrize("rebalance", Rebalance)
+def test_members_may_be_closed_at_any_moment(topics: Topics, rebalance: Rebalance) -> None:
+    topic, group = topics.create("closing", partitions=6), topics.unique("group")
+    program = [sys.executable, "-m", "tests.integration.kafka.closing", topics.bootstrap, topic]
+    processes = [
+        subprocess.Popen(
+            [*program, group, rebalance.value, str(seed), str(MEMBERS)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for seed in range(PROCESSES)
+    ]
+    for process in processes:
+        try:
+            said, errors = process.communicate(timeout=PATIENCE_SECONDS)
+        finally:
+            process.kill()
+        assert process.returncode == 0, errors
+        assert said.split() == ["closed"] * MEMBERS
