@@ -49,7 +49,7 @@ def main(bootstrap: str, topic: str, group: str, protocol: str, seed: str, membe
     brisk = {"heartbeat.interval.ms": 100, "session.timeout.ms": 6000}
     properties = {} if rebalance is Rebalance.CONSUMER else brisk
     settings = ClientSettings(bootstrap, group, rebalance=rebalance, properties=properties)
-    transport = KafkaTransport(settings, lambda topic: topic)
+    transport = KafkaTransport(settings, "stream", lambda topic: topic)
     for _ in range(int(members)):
         owner = Owner()
         source = transport.input([topic], owner)
