@@ -22,8 +22,8 @@ from stream_fs.wire.refusal import Refused, quoted
 VERSION: Final = 1
 FIELDS: Final = ("v", "id", "views")
 
-_NEEDED: Final = f"a record needs `v`, which is {VERSION}, and `views`, the values by view"
-_DESCRIBED: Final = 'see schemas/input-record.v1.json, or "Use it as a service" in README.md'
+NEEDED: Final = f"a record needs `v`, which is {VERSION}, and `views`, the values by view"
+DESCRIBED: Final = 'see schemas/input-record.v1.json, or "Use it as a service" in README.md'
 _SHOWN: Final = 3
 """Fields of another kind of record that its detail names, and characters of each."""
 _SHOWN_CHARACTERS: Final = 20
@@ -50,14 +50,15 @@ def read_document(
     one is looked at.
     """
     if not isinstance(document, dict):
-        raise Refused("malformed", f"a record is a map, not {_kind(document)}; {_DESCRIBED}")
+        raise Refused("malformed", f"a record is a map, not {_kind(document)}; {DESCRIBED}")
     _check_fields(document)
     views = document["views"]
     if not isinstance(views, dict):
         raise Refused("malformed", f"`views` is a map, not {_kind(views)}")
     for name in views:
         if name not in declared:
-            raise Refused("unknown_view", f"view {name!r} is not declared")
+            known = f"the views are {_some(declared)}"
+            raise Refused("unknown_view", f"view {quoted(name)} is not declared; {known}")
     rows = {
         name: _row(declared[name], given, truths)
         for name, given in views.items()
@@ -73,22 +74,28 @@ def _check_fields(document: dict[Any, Any]) -> None:
         raise Refused("version", _incomplete(document))
     version = document["v"]
     if type(version) is not int or version != VERSION:
-        raise Refused("version", f"`v` is {_kind(version)}; this reads version {VERSION}")
+        raise Refused("version", f"`v` is {_kind(version)}, not the whole number {VERSION}")
     if "views" not in document:
         raise Refused("malformed", _incomplete(document))
     unknown = document.keys() - FIELDS
     if unknown:
-        raise Refused("malformed", f"unknown field {min(map(repr, unknown))}")
+        name = min(map(quoted, unknown))
+        raise Refused("malformed", f"unknown field {name}; a record has `v`, `id` and `views` only")
     if not isinstance(document.get("id", ""), str):
         raise Refused("malformed", f"`id` is text, not {_kind(document['id'])}")
 
 
 def _incomplete(document: dict[Any, Any]) -> str:
     """What a record needs, what this one has, and where that is described."""
-    names = [quoted(name, _SHOWN_CHARACTERS) for name in islice(document, _SHOWN)]
-    if len(document) > len(names):
-        names.append(f"{len(document) - len(names)} more")
-    return f"{_NEEDED}; this one has {', '.join(names) or 'no fields'}; {_DESCRIBED}"
+    return f"{NEEDED}; this one has {_some(document)}; {DESCRIBED}"
+
+
+def _some(fields: Mapping[Any, Any]) -> str:
+    """The names of the first fields, and how many more there are."""
+    names = [quoted(name, _SHOWN_CHARACTERS) for name in islice(fields, _SHOWN)]
+    if len(fields) > len(names):
+        names.append(f"{len(fields) - len(names)} more")
+    return ", ".join(names) or "no fields"
 
 
 def _row(view: DeclaredView, given: object, truths: bool) -> Row:
@@ -118,7 +125,11 @@ def _row(view: DeclaredView, given: object, truths: bool) -> Row:
 
 def _sparse(view: DeclaredView, pair: dict[Any, Any], truths: bool) -> SparseRow:
     if set(pair) != {"i", "x"}:
-        raise Refused("bad_sparse", f"view {view.name!r}: a sparse pair has `i` and `x`, no more")
+        raise Refused(
+            "bad_sparse",
+            f"view {quoted(view.name)}: values are a list, or a map of `i` and `x`; "
+            f"this map has {_some(pair)}",
+        )
     indices = _indices(pair["i"])
     if indices is None:
         raise Refused("bad_sparse", f"view {view.name!r}: {_not_indices(pair['i'])}")
@@ -193,5 +204,5 @@ def _numbers(given: list[Any], view: DeclaredView, truths: bool) -> Working | No
 
 def _kind(value: object) -> str:
     """In words, or a number as it is: no more of it is written down than that."""
-    names = {dict: "a map", list: "a list", str: "text", bytes: "bytes", type(None): "nothing"}
+    names = {dict: "a map", list: "a list", str: "text", bytes: "bytes", type(None): "null"}
     return names.get(type(value)) or repr(value)

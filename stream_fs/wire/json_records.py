@@ -18,6 +18,7 @@ from stream_fs.wire.declared import DeclaredView
 from stream_fs.wire.documents import read_document
 from stream_fs.wire.found import Found
 from stream_fs.wire.refusal import Refused
+from stream_fs.wire.resemblance import resemblance
 from stream_fs.wire.values import row_fault
 
 _MOST_CONTAINERS: Final = 800
@@ -49,7 +50,8 @@ class JsonReader:
             return orjson.loads(value)
         except orjson.JSONDecodeError as error:
             self._refuse_not_finite(value)
-            raise Refused("malformed", f"not JSON: {error}{_hint(value)}") from None
+            detail = f"not JSON: {error}{resemblance(value, 'json')}"
+            raise Refused("malformed", detail) from None
 
     def _refuse_not_finite(self, value: bytes) -> None:
         """Raise `Refused` where a value that is not JSON is a record but for its numbers."""
@@ -63,10 +65,3 @@ class JsonReader:
             fault = row_fault(view, rows[name]) if name in rows else None
             if fault is not None:
                 raise Refused(*fault)
-
-
-def _hint(value: bytes) -> str:
-    """Maps in MessagePack begin with a byte that no JSON begins with."""
-    first = value[:1]
-    packed = b"\x80" <= first <= b"\x8f" or first == b"\xde"
-    return "; it begins like MessagePack, see stream.format" if packed else ""

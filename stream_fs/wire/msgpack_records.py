@@ -7,6 +7,7 @@ such a name.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -15,17 +16,21 @@ import numpy as np
 
 from stream_fs.selector.arrays import Indices
 from stream_fs.wire.declared import DeclaredView, Limits
-from stream_fs.wire.documents import FIELDS, read_document
+from stream_fs.wire.documents import DESCRIBED, FIELDS, NEEDED, read_document
 from stream_fs.wire.found import Found
 from stream_fs.wire.joined import Joined, Memory
 from stream_fs.wire.nesting import check_nesting, may_reserve_much
 from stream_fs.wire.orders import Order, Orders
 from stream_fs.wire.refusal import Refused
+from stream_fs.wire.resemblance import resemblance
 from stream_fs.wire.walking import ROOM, Segments, Walk
 
 _LESSONS: Final = 4
 """Orders that may be learned within one block: a producer without any order must not cost a walk
 for every record."""
+
+_EXCEEDED: Final = re.compile(r"(?P<length>\d+) exceeds max_(?P<kind>map|array)_len\(\d+\)")
+"""The parser's message on a map or a list that is longer than its bounds."""
 
 
 class MsgpackReader:
@@ -88,6 +93,18 @@ class MsgpackReader:
                 value, strict_map_key=True, unicode_errors="surrogateescape", **self._bounds
             )
         except (ValueError, msgpack.UnpackException) as error:
-            what = str(error) or type(error).__name__
-            hint = "; it begins like JSON, see stream.format" if value[:1] in (b"{", b"[") else ""
-            raise Refused("malformed", f"not MessagePack within the limits: {what}{hint}") from None
+            detail = f"{self._explained(error)}{resemblance(value, 'msgpack')}"
+            raise Refused("malformed", f"not MessagePack within the limits: {detail}") from None
+
+    def _explained(self, error: Exception) -> str:
+        """The parser's message; where it speaks of its own arguments, in the contract's terms."""
+        if isinstance(error, msgpack.ExtraData):
+            return f"{len(error.extra)} bytes follow the first value"
+        exceeded = _EXCEEDED.fullmatch(str(error))
+        if exceeded is None:
+            return str(error) or type(error).__name__
+        if exceeded["kind"] == "map":
+            most = f"{self._bounds['max_map_len']} (limits.views)"
+            return f"a map of {exceeded['length']} fields, more than {most}; {NEEDED}; {DESCRIBED}"
+        widest = max(view.dimension for view in self._views.values())
+        return f"a list of {exceeded['length']} values; the largest view has {widest} features"

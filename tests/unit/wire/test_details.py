@@ -69,6 +69,61 @@ def test_the_other_format_is_recognised() -> None:
     assert "stream.format" not in bad(b"?", "json").detail
 
 
+@pytest.mark.parametrize("format", FORMATS)
+def test_what_resembles_neither_format_is_recognised(format: Format) -> None:
+    framed = bad(b"\x00\x00\x00\x00\x07" + encoded(record(engine=[1, 2, 3]), format), format)
+    assert "schema registry" in framed.detail
+    assert "the value is empty" in bad(b"", format).detail
+
+
+def test_json_after_a_byte_order_mark_or_spaces_is_recognised() -> None:
+    for before in (b"\xef\xbb\xbf", b" \n", b"\xef\xbb\xbf "):
+        value = before + encoded(record(engine=[1, 2, 3]), "json")
+        assert "it begins like JSON, see stream.format" in bad(value, "msgpack").detail
+
+
+def test_the_declared_format_is_not_named_as_another() -> None:
+    assert "stream.format" not in bad(b'{"v": 1,', "json").detail
+    assert "stream.format" not in bad(encoded(record(), "msgpack")[:-1], "msgpack").detail
+
+
+def test_what_exceeds_the_limits_of_the_parser_is_named_in_terms_of_the_record() -> None:
+    flat = bad(encoded({f"column {n}": n for n in range(400)}, "msgpack"), "msgpack").detail
+    for part in ("a map of 400 fields", "256 (limits.views)", "`v`", "schemas/input-record"):
+        assert part in flat
+    long = bad(encoded(record(engine=[0] * 100), "msgpack"), "msgpack").detail
+    assert "a list of 100 values; the largest view has 4 features" in long
+    two = 2 * encoded(record(engine=[1, 2, 3]), "msgpack")
+    assert f"{len(two) // 2} bytes follow the first value" in bad(two, "msgpack").detail
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize(
+    ("document", "parts"),
+    [
+        (record(Engine=[1, 2, 3]), ["view 'Engine'", "the views are 'engine', 'words'"]),
+        (record(engine={"rpm": 1, "oil": 2}), ["`i` and `x`", "this map has 'rpm', 'oil'"]),
+        (record(engine={}), ["`i` and `x`", "this map has no fields"]),
+        ({**record(engine=[1, 2, 3]), "time": 7}, ["'time'", "`v`, `id` and `views` only"]),
+        ({**record(engine=[1, 2, 3]), "x" * 500: 7}, ["`v`, `id` and `views` only"]),
+        ({**record(engine=[1, 2, 3]), "v": 1.0}, ["`v` is 1.0, not the whole number 1"]),
+        ({**record(engine=[1, 2, 3]), "v": "1"}, ["`v` is text, not the whole number 1"]),
+        ({**record(engine=[1, 2, 3]), "v": None}, ["`v` is null, not the whole number 1"]),
+    ],
+)
+def test_a_refused_field_is_answered_with_those_that_are_read(
+    document: dict[str, Any], parts: list[str], format: Format
+) -> None:
+    detail = bad(encoded(document, format), format).detail
+    for part in parts:
+        assert part in detail
+
+
+def test_unknown_fields_of_text_and_of_bytes_are_named() -> None:
+    document: dict[Any, Any] = {**record(engine=[1, 2, 3]), b"b": 1, "a": 2}
+    assert "unknown field 'a'" in bad(encoded(document, "msgpack"), "msgpack").detail
+
+
 @pytest.mark.parametrize(
     ("views", "place"),
     [
@@ -100,7 +155,7 @@ def test_a_packed_value_names_its_place() -> None:
     ("views", "place"),
     [
         ({"engine": [1, "2", 3]}, "view 'engine', feature 1 ('oil'): text"),
-        ({"engine": [1, 2, None]}, "view 'engine', feature 2 ('heat'): nothing"),
+        ({"engine": [1, 2, None]}, "view 'engine', feature 2 ('heat'): null"),
         ({"engine": [True, 2, 3]}, "view 'engine', feature 0 ('rpm'): True"),
         ({"words": [1, 2, [3], 4]}, "view 'words', feature 2: a list"),
         ({"engine": {"i": [2], "x": ["1"]}}, "view 'engine', feature 2 ('heat'): text"),
