@@ -9,8 +9,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
+from zipfile import BadZipFile
 
 import numpy as np
+from numpy.lib.npyio import NpzFile
 from numpy.typing import NDArray
 
 from stream_fs.evaluate.errors import DataMalformed, DataNotFound
@@ -21,6 +23,10 @@ Labels: TypeAlias = NDArray[np.int64]
 Mask: TypeAlias = NDArray[np.bool_]
 
 MASK_SUFFIX = "_wen_folds"
+LEAST = 2
+"""Instances of the smallest data set: with fewer there is nothing to compare."""
+UNREADABLE = (ValueError, EOFError, BadZipFile)
+"""What numpy raises on a file, or an array in it, that it cannot or may not read."""
 
 
 @dataclass(frozen=True)
@@ -84,15 +90,31 @@ def load_set(directory: Path, name: str) -> DataSet:
     arrays = _read(directory, name, f"sets there: {', '.join(list_sets(directory)) or 'none'}")
     keys = _view_keys(arrays)
     if not keys or "labels" not in arrays:
-        raise DataMalformed(f"{name}.npz needs view_0, view_1, … and labels")
-    views = tuple(arrays[key] for key in keys)
-    codes = np.unique(arrays["labels"], return_inverse=True)[1].astype(np.int64).reshape(-1)
-    for key, view in zip(keys, views, strict=True):
-        if view.ndim != 2 or len(view) != len(codes) or view.shape[1] == 0:
-            raise DataMalformed(f"{name}.npz: {key} has shape {view.shape}, not instances × d")
-        if not np.isfinite(view).all():
-            raise DataMalformed(f"{name}.npz: {key} holds values that are not finite")
+        has = ", ".join(arrays) or "no arrays"
+        raise DataMalformed(f"{name}.npz needs view_0, view_1, … and labels; it has {has}")
+    labels = arrays["labels"]
+    if labels.size < LEAST or labels.shape not in ((labels.size,), (labels.size, 1)):
+        raise DataMalformed(
+            f"{name}.npz: labels has shape {labels.shape}, not one label for each of at least "
+            f"{LEAST} instances"
+        )
+    codes = np.unique(labels, return_inverse=True)[1].astype(np.int64).reshape(-1)
+    views = tuple(_view(f"{name}.npz: {key}", arrays[key], len(codes)) for key in keys)
     return DataSet(name, views, codes)
+
+
+def _view(place: str, values: NDArray[Any], instances: int) -> Matrix:
+    """A view in floats: counts and truth values are numbers, too."""
+    if values.ndim != 2 or len(values) != instances or values.shape[1] == 0:
+        raise DataMalformed(
+            f"{place} has shape {values.shape}, not instances × d; there are {instances} labels"
+        )
+    if values.dtype.kind not in "fiub":
+        raise DataMalformed(f"{place} holds {values.dtype}, not real numbers")
+    floats = values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)
+    if not np.isfinite(floats).all():
+        raise DataMalformed(f"{place} holds values that are not finite")
+    return floats
 
 
 def load_masks(directory: Path, name: str, share: float) -> Mask:
@@ -108,8 +130,26 @@ def _read(directory: Path, stem: str, hint: str) -> dict[str, NDArray[Any]]:
     path = directory / f"{stem}.npz"
     if not path.is_file():
         raise DataNotFound(f"no {path.name} in {directory}; {hint}")
-    with np.load(path, allow_pickle=False) as archive:
-        return dict(archive)
+    no_archive = f"{path.name} is not an archive as numpy.savez writes it"
+    with path.open("rb") as file:  # numpy leaves it open where it cannot read it
+        try:
+            archive = np.load(file, allow_pickle=False)
+        except UNREADABLE as error:
+            raise DataMalformed(f"{no_archive}: {error}") from error
+        if not isinstance(archive, NpzFile):
+            raise DataMalformed(f"{no_archive}: it holds a single array")
+        return {key: _array(archive, key, path.name) for key in archive.files}
+
+
+def _array(archive: NpzFile, key: str, file: str) -> NDArray[Any]:
+    try:
+        found: NDArray[Any] = archive[key]
+    except UNREADABLE as error:
+        raise DataMalformed(
+            f"{file}: {key} cannot be read: {error}; an array of Python objects, as pandas returns "
+            "for text, can be stored with .astype(str), one of numbers with .astype(float)"
+        ) from error
+    return found
 
 
 def _view_keys(names: Iterable[str]) -> list[str]:

@@ -57,7 +57,7 @@ def test_what_is_absent_is_named(directory: Path) -> None:
         ({"view_0": np.ones((2, 1))}, "labels"),
         ({"labels": np.arange(2)}, "view_0"),
         ({"view_0": np.ones((3, 1)), "labels": np.arange(2)}, r"view_0 has shape \(3, 1\)"),
-        ({"view_0": np.array([[np.nan]]), "labels": np.arange(1)}, "not finite"),
+        ({"view_0": np.array([[np.nan], [1]]), "labels": np.arange(2)}, "not finite"),
     ],
 )
 def test_a_malformed_set_is_refused(
@@ -66,6 +66,56 @@ def test_a_malformed_set_is_refused(
     save(tmp_path / "bad.npz", arrays)
     with pytest.raises(DataMalformed, match=message):
         load_set(tmp_path, "bad")
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint8", "bool", "float16", ">f8"])
+def test_views_of_other_numbers_are_read_as_floats(tmp_path: Path, dtype: str) -> None:
+    view = np.array([[0, 1], [1, 1], [1, 0]], dtype)
+    save(tmp_path / "counts.npz", {"view_0": view, "labels": np.array([[0], [1], [1]])})
+    data = load_set(tmp_path, "counts")
+    assert data.views[0].dtype == np.float64
+    assert data.views[0].tolist() == view.tolist()
+    assert data.labels.tolist() == [0, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"view_0": np.ones((3, 2))}, "it has view_0"),
+        (
+            {"view_0": np.array([["a"], ["b"]]), "labels": np.arange(2)},
+            "bad.npz: view_0 holds <U1, not real numbers",
+        ),
+        (
+            {"view_0": np.ones((2, 2), complex), "labels": np.arange(2)},
+            "bad.npz: view_0 holds complex128",
+        ),
+        ({"view_0": np.ones((3, 2)), "labels": np.eye(3)}, r"bad.npz: labels has shape \(3, 3\)"),
+        ({"view_0": np.ones((1, 2)), "labels": np.ones(1)}, "at least 2 instances"),
+        ({"view_0": np.ones((0, 2)), "labels": np.ones(0)}, "at least 2 instances"),
+        (
+            {"view_0": np.ones((3, 2)), "labels": np.array(["a", "b", "b"], object)},
+            r"bad.npz: labels cannot be read.*\.astype\(str\)",
+        ),
+    ],
+)
+def test_a_refused_set_is_told_what_it_has_and_needs(
+    tmp_path: Path, arrays: Mapping[str, NDArray[Any]], message: str
+) -> None:
+    np.savez(tmp_path / "bad.npz", allow_pickle=True, **arrays)
+    with pytest.raises(DataMalformed, match=message):
+        load_set(tmp_path, "bad")
+
+
+def test_a_file_that_is_no_archive_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "broken.npz").write_bytes(b"PK\x03\x04")
+    (tmp_path / "empty.npz").write_bytes(b"")
+    (tmp_path / "text.npz").write_bytes(b"1,2,3\n")
+    with (tmp_path / "single.npz").open("wb") as file:
+        np.save(file, np.ones((3, 2)))
+    for name in ("broken", "empty", "text", "single"):
+        with pytest.raises(DataMalformed, match=f"{name}.npz is not an archive"):
+            load_set(tmp_path, name)
 
 
 def test_selecting_features_keeps_rows_and_presence() -> None:

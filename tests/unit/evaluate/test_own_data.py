@@ -63,6 +63,15 @@ def test_a_method_that_refuses_a_data_set_does_not_end_the_run(data: Path, tmp_p
     assert "–" not in lines["variance √"]
 
 
+def test_counts_and_truth_values_are_compared_like_floats(data: Path, tmp_path: Path) -> None:
+    made, labels = planted_views(size=25, missing=0)
+    counts, truths = np.rint(10 * np.abs(made.views[0])).astype(np.uint8), made.views[1] > 0
+    np.savez(data / "plant.npz", allow_pickle=False, view_0=counts, view_1=truths, labels=labels)
+    run(data, tmp_path / "o", "ranking")
+    measured = (tmp_path / "o" / "ranking.csv").read_text()
+    assert all(f",{method}," in measured for method in METHODS)
+
+
 def test_the_other_experiments_go_on_as_well(data: Path, tmp_path: Path) -> None:
     names = ["speed", "convergence", "missing", "stability"]
     text = run(data, tmp_path / "o", *names)
