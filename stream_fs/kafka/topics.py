@@ -71,7 +71,8 @@ class Topics:
             operation_timeout=self._settings.patience,
             request_timeout=self._settings.patience,
         )
-        return [name for name, answer in answers.items() if self._created(name, answer)]
+        doing, faster = "creating topic", KafkaError.TOPIC_ALREADY_EXISTS
+        return [name for name, answer in answers.items() if self._done(doing, name, answer, faster)]
 
     def grow(self, plans: Sequence[TopicPlan]) -> list[str]:
         """Add the partitions that topics lack which follow others; which have got some."""
@@ -87,10 +88,8 @@ class Topics:
         answers = self._admin.create_partitions(
             wanted, operation_timeout=patience, request_timeout=patience
         )
-        for name, answer in answers.items():
-            with self._asking(f"adding partitions to topic {name}"):
-                answer.result(self._limit)
-        return list(answers)
+        doing, faster = "adding partitions to topic", KafkaError.INVALID_PARTITIONS
+        return [name for name, answer in answers.items() if self._done(doing, name, answer, faster)]
 
     def gaps(self, plans: Sequence[TopicPlan]) -> list[str]:
         """Where partitions are lacking, a sentence each, with what to do."""
@@ -134,13 +133,13 @@ class Topics:
                 found.append(missing_topic(plan))
         return found
 
-    def _created(self, name: str, answer: Future[None]) -> bool:
-        """Whether it was us; somebody else may have been faster."""
-        with self._asking(f"creating topic {name}"):
+    def _done(self, doing: str, name: str, answer: Future[None], faster: int) -> bool:
+        """Wait for the answer; False for the error by which another process was faster."""
+        with self._asking(f"{doing} {name}"):
             try:
                 answer.result(self._limit)
             except KafkaException as exception:
-                if exception.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                if exception.args[0].code() != faster:
                     raise
                 return False
         return True

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from threading import Barrier
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
@@ -53,6 +56,31 @@ def test_planned_topics_are_made_and_have_no_problems(
     assert topics.create(plans) == []
     for plan in plans:
         assert plan.config.items() <= topics.config(plan.name).items()
+
+
+def test_several_processes_may_make_and_grow_topics_at_once(
+    backend: KafkaBackend, plans: list[TopicPlan], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the pods of a Deployment do, each before it starts."""
+    both, look = Barrier(2), Plans.partitions
+
+    def look_together(topics: Plans, names: Sequence[str]) -> dict[str, int]:
+        found = look(topics, names)
+        both.wait(PATIENCE_SECONDS)
+        return found
+
+    monkeypatch.setattr(Plans, "partitions", look_together)
+    names = [plan.name for plan in plans]
+    state = replace(plans[2], partitions=5)
+    with ThreadPoolExecutor(2) as pool:
+        processes = [Plans(backend.settings()) for _ in range(2)]
+        made = list(pool.map(lambda topics: topics.create(plans), processes))
+        assert sorted(made[0] + made[1]) == sorted(names)
+        grown = list(pool.map(lambda topics: topics.grow([state]), processes))
+    assert sorted(grown) == [[], [state.name]]
+    monkeypatch.undo()
+    topics = Plans(backend.settings())
+    until(lambda: topics.partitions([state.name]) == {state.name: 5}, "the topic has grown")
 
 
 def test_a_group_is_deleted_when_nobody_is_in_it(backend: KafkaBackend) -> None:
