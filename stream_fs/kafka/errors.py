@@ -73,6 +73,10 @@ _PERMANENT: Final = {
     KafkaError.INCONSISTENT_GROUP_PROTOCOL: (
         "stop the members of the group that have another kafka.protocol"
     ),
+    KafkaError.INVALID_SESSION_TIMEOUT: (
+        "set session.timeout.ms in kafka.properties to what the broker accepts "
+        "(group.min.session.timeout.ms to group.max.session.timeout.ms)"
+    ),
     KafkaError.FENCED_INSTANCE_ID: (
         "another process has joined the group with the same group.instance.id, and goes on in the "
         "place of this one: give every process one of its own"

@@ -91,6 +91,8 @@ def mistaken_variables(environ: Mapping[str, str]) -> Iterator[Problem]:
         close = difflib.get_close_matches(name.removeprefix(PREFIX), known, n=1)
         near += [known[one] for one in close]
         hint = f"did you mean {near[0]}?" if near else f"keys are {PREFIX}SECTION__KEY"
+        if name == f"{PREFIX}VIEWS":
+            hint = _IN_THE_FILE
         yield Problem((name,), f"is a variable that nothing reads; {hint}")
 
 

@@ -78,6 +78,7 @@ def test_the_class_says_what_can_be_done(said: KafkaError, expected: type[Transp
         (KafkaError._AUTHENTICATION, "sasl.password"),
         (KafkaError.FENCED_INSTANCE_ID, "group.instance.id"),
         (KafkaError.UNRELEASED_INSTANCE_ID, "group.instance.id"),
+        (KafkaError.INVALID_SESSION_TIMEOUT, "session.timeout.ms"),
         (KafkaError.SASL_AUTHENTICATION_FAILED, "sasl.mechanism"),
         (KafkaError._SSL, "ssl.ca.location"),
         (KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "transactional ids"),

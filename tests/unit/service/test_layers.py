@@ -76,6 +76,7 @@ def test_every_variable_that_is_read_somewhere_is_known() -> None:
         ("STREAM_FS_SERVICE_PORT", "did you mean STREAM_FS_SERVICE__PORT?"),
         ("STREAM_FS_X", "keys are STREAM_FS_SECTION__KEY"),
         ("STREAM_FS__SEED", "keys are STREAM_FS_SECTION__KEY"),
+        ("STREAM_FS_VIEWS", IN_THE_FILE),
     ],
 )
 def test_a_variable_that_nothing_reads_is_a_mistake(tmp_path: Path, name: str, hint: str) -> None:
