@@ -120,7 +120,7 @@ def test_an_overlay_names_the_image_by_its_digest() -> None:
     plan = document(FOLDER / "overlays/three-replicas/kustomization.yaml")
     (image,) = plan["images"]
     assert image["name"] == "stream-fs"
-    # A place holder, which no registry has.
+    # A placeholder, which no registry has.
     assert image["digest"] == "sha256:" + 64 * "0"
     found = {resource["kind"]: resource for resource in built(FOLDER / "overlays/three-replicas")}
     pod = pod_of(found["Deployment"])
