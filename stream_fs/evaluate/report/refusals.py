@@ -44,7 +44,7 @@ def refused_in_words(refused: Sequence[Refused]) -> Iterator[str]:
     for dataset, what in _groups(refused):
         by_set.setdefault(dataset, []).append(what)
     for dataset, which in by_set.items():
-        yield f"Could not be run on {dataset} (see What was measured): {', '.join(which)}."
+        yield f"Could not be run on {dataset} (see What was measured): {'; '.join(which)}."
 
 
 def _groups(refused: Sequence[Refused]) -> dict[tuple[str, str], list[Refused]]:

@@ -83,6 +83,8 @@ def test_the_other_experiments_go_on_as_well(data: Path, tmp_path: Path) -> None
     line = next(line for line in refused.splitlines() if line.startswith("| plant | paper |"))
     for name in names:
         assert name in line
+    (words,) = (line for line in text.splitlines() if "Could not be run on plant" in line)
+    assert "paper, again" in words.rstrip(".").split(": ")[1].split("; ")
     measured = (tmp_path / "o" / "rows.jsonl").read_bytes()
     assert run(data, tmp_path / "o", *names) == text
     assert (tmp_path / "o" / "rows.jsonl").read_bytes() == measured
