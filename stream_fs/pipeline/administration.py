@@ -114,7 +114,7 @@ def forget(transport: Transport, settings: StreamSettings, partition: Partition)
     with _acquired(transport, settings, partition) as acquired:
         acquired.found.check()
         if acquired.found.value is None and acquired.found.legacy is None:
-            return acquired.found.others_text or None
+            return None if acquired.found.reset else acquired.found.others_text or None
         key = settings.keys(partition).progress
         topic = settings.state_topics[partition.topic]
         with acquired.transaction() as outbox:

@@ -23,8 +23,9 @@ class LocatedState:
 
     `value` is that of the progress record under the owner's keys, `legacy` the progress of a legacy
     state that is the owner's. `others` own further states of the partition in the same topic, and
-    `legacy_stream` wrote a legacy one; they are only looked for where the owner has no state, and
-    has not reset one. `refusal` says why a legacy state may be the owner's, and may not.
+    `legacy_stream` wrote a legacy one; they are only looked for where the owner has no state, the
+    latter only where it has not `reset` one. `refusal` says why a legacy state may be the owner's,
+    and may not.
     """
 
     partition: Partition
@@ -34,6 +35,7 @@ class LocatedState:
     others: tuple[Owner, ...] = ()
     legacy_stream: str | None = None
     refusal: ForeignState | None = None
+    reset: bool = False
     marked: bool = True
     """Whether the legacy progress record is there: of some stream, or a marker."""
 
@@ -84,9 +86,12 @@ def locate(
     """
     own, old = StateKeys(owner, *partition), StateKeys(None, *partition)
     values = yield from newest_values(log, lambda key: _is_progress(key, partition), own.progress)
-    if own.progress in values:
-        return LocatedState(partition, owner, values[own.progress])
+    if (value := values.get(own.progress)) is not None:
+        return LocatedState(partition, owner, value)
     others, value = tuple(_owners(values)), values.get(old.progress)
+    if own.progress in values:
+        marked = value is not None
+        return LocatedState(partition, owner, others=others, reset=True, marked=marked)
     progress = legacy_progress(value)
     if progress is None:
         return LocatedState(partition, owner, others=others, marked=value is not None)

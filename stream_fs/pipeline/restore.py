@@ -35,12 +35,12 @@ def newest_values(
 ) -> Generator[None, None, dict[bytes, bytes | None]]:
     """The newest committed value of every wanted key; None for one that was deleted.
 
-    Reads from the end backwards, and stops where the key `enough` is found.
+    Reads from the end backwards, and stops where a value of the key `enough` is found.
     """
     newest: dict[bytes, bytes | None] = {}
     first, below = log.start(), log.end()
     width = FIRST_WINDOW
-    while first < below and enough not in newest:
+    while first < below and newest.get(enough) is None:
         lower = max(first, below - width)
         found: dict[bytes, bytes | None] = {}
         for stored in log.scan(lower, below):

@@ -170,8 +170,25 @@ def test_a_renamed_stream_takes_its_model_along_as_the_refusal_says() -> None:
     forget(transport(made, BLUE), BLUE, PLACE)
     assert take_in(transport(made, renamed), renamed, PLACE, export, None).chunk == 3
     fill(made, VALUES[60:])
-    assert Life(made, renamed).run()
+    life = Life(made, renamed)
+    assert life.run()
+    life.die()
     assert [ranking["sequence"] for ranking in rankings(made, renamed)] == [4, 5, 6, 7]
+    # Its former name has reset its state, and may not share the group all the same.
+    refuse(made, BLUE, "one of stream 'azure' in group 'blue', which has the same group")
+    assert len(foreign_states(transport(made, BLUE), BLUE, [PLACE])) == 1
+
+
+def test_a_stream_that_was_reset_may_begin_anew_beside_a_legacy_state() -> None:
+    made = legacy(BLUE)
+    life = Life(made, TEAL)
+    assert life.run()
+    life.die()
+    assert reset(made, TEAL) is None
+    made._advised[TEAL.group, PLACE] = 50
+    assert foreign_states(transport(made, TEAL), TEAL, [PLACE]) == []
+    assert Life(made, TEAL).run()
+    assert [ranking["sequence"] for ranking in rankings(made, TEAL)] == 2 * list(range(1, 8))
 
 
 # --- legacy states --------------------------------------------------------------------------------
