@@ -137,12 +137,13 @@ def begin_at(
     `InvalidParameter` where the input does not have the offset, or there is no model to keep.
     """
     with _acquired(transport, settings, partition, claim=keep_model) as acquired:
-        acquired.found.check_others()
         if keep_model:
+            acquired.found.check()
             progress = acquired.standing().begun()
             acquired.standing().check(offset)
             model = _at(acquired.model(progress), progress.chunk, offset)
         else:
+            acquired.found.check_others()
             acquired.bounds().check(offset)
             state = initial_state(settings.params, settings.origin(partition))
             model = Model(state, offset, None, settings.cut)
@@ -153,12 +154,13 @@ def exported(transport: Transport, settings: StreamSettings, partition: Partitio
     """The model of a partition and how far its rankings are, which may be some chunks further.
 
     Nothing is acquired, and a running service goes on: where compaction has overtaken the snapshot,
-    a newer one is read. Raises `InvalidParameter` before the first chunk, and what `newest_usable`
-    does.
+    a newer one is read. Raises `InvalidParameter` before the first chunk, what `LocatedState.check`
+    does, and what `newest_usable` does.
     """
     before: Progress | None = None
     while True:
         found = _located(transport, settings, partition)
+        found.check()
         progress = _standing(transport, found, found.progress).begun()
         try:
             with closing(transport.state_log(partition)) as log:

@@ -53,8 +53,10 @@ class LocatedState:
     @property
     def others_text(self) -> str:
         """The owners of other states, in words; empty where there are none."""
-        legacy = [] if self.legacy_stream is None else [f"stream {self.legacy_stream!r}"]
-        return ", ".join([*map(str, self.others), *legacy])
+        found = [str(other) for other in self.others]
+        if self.legacy_stream is not None:
+            found.append(f"stream {self.legacy_stream!r} in a group that was not recorded")
+        return ", ".join(found)
 
     def check_others(self) -> None:
         """Raise `ForeignState` where another state is that of the same stream, or same group."""

@@ -159,6 +159,8 @@ def test_a_stream_with_the_name_or_the_group_of_another_is_refused(
         begin_at(transport(made, other), other, PLACE, 30, keep_model=False)
     with pytest.raises(ForeignState, match=refusal):
         take_in(transport(made, other), other, PLACE, export, None)
+    with pytest.raises(ForeignState, match=refusal):
+        exported(transport(made, other), other, PLACE)
     assert len(foreign_states(transport(made, other), other, [PLACE])) == 1
     assert made.log(STATE, 0).end == before
 
@@ -274,6 +276,10 @@ def test_a_stream_that_was_renamed_before_does_not_begin_anew() -> None:
         reset(made, renamed)
     with pytest.raises(ForeignState, match=refusal):
         take_in(transport(made, renamed), renamed, PLACE, export, None)
+    with pytest.raises(ForeignState, match=refusal):
+        exported(transport(made, renamed), renamed, PLACE)
+    with pytest.raises(ForeignState, match=refusal):
+        begin_at(transport(made, renamed), renamed, PLACE, 50, keep_model=True)
     assert len(foreign_states(transport(made, renamed), renamed, [PLACE])) == 1
     assert standing(transport(made, BLUE), BLUE, PLACE).progress is not None
 
@@ -296,6 +302,10 @@ def test_a_legacy_state_of_another_group_is_refused_until_it_is_claimed() -> Non
     refuse(made, other, refusal)
     with pytest.raises(ForeignState, match=refusal):
         reset(made, other)
+    with pytest.raises(ForeignState, match=refusal):
+        exported(transport(made, other), other, PLACE)
+    whose = standing(transport(made, other), other, PLACE).others
+    assert whose == "stream 'blue' in a group that was not recorded"
     assert len(foreign_states(transport(made, other), other, [PLACE])) == 1
     begin_at(transport(made, other), other, PLACE, 50, keep_model=True)
     assert Life(made, other).run()
