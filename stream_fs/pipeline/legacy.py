@@ -32,11 +32,8 @@ from stream_fs.pipeline.settings import StreamSettings
 
 
 def legacy_progress(value: bytes | None) -> Progress | None:
-    """The progress of a legacy state; None for a marker, and for a record that cannot be read."""
-    try:
-        return None if value is None or marker_owner(value) else decode_progress(value)
-    except CheckpointError:
-        return None
+    """The progress of a legacy state; None for a marker. Raises where it cannot be read."""
+    return None if value is None or marker_owner(value) else decode_progress(value)
 
 
 def origin_stream(
@@ -137,13 +134,13 @@ def _last_stream(transport: Transport, partition: Partition) -> Generator[None, 
     try:
         values = yield from newest_values(log, keys.progress.__eq__, keys.progress)
         value = values.get(keys.progress)
-        progress = legacy_progress(value)
-        if progress is not None:
-            return (yield from origin_stream(log, keys, progress))
         try:
+            progress = legacy_progress(value)
             owner = None if value is None else marker_owner(value)
         except CheckpointError:
             return None
+        if progress is not None:
+            return (yield from origin_stream(log, keys, progress))
         return None if owner is None else owner.stream
     finally:
         log.close()

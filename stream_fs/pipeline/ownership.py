@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass
 
 from stream_fs.checkpoint import Owner, Progress, StateKeys, decode_progress, parse_key
-from stream_fs.errors import ForeignState
+from stream_fs.errors import CheckpointError, CorruptProgress, ForeignState
 from stream_fs.pipeline.legacy import legacy_progress, origin_stream
 from stream_fs.pipeline.ports import Outbox, Partition, StateLog, Transport
 from stream_fs.pipeline.restore import newest_values
@@ -34,7 +34,7 @@ class LocatedState:
     legacy: Progress | None = None
     others: tuple[Owner, ...] = ()
     legacy_stream: str | None = None
-    refusal: ForeignState | None = None
+    refusal: CheckpointError | None = None
     reset: bool = False
     marked: bool = True
     """Whether the legacy progress record is there: of some stream, or a marker."""
@@ -67,7 +67,7 @@ class LocatedState:
                 raise _shared(self.partition, self.owner, other, "group")
 
     def check(self) -> None:
-        """Raise `ForeignState` where it is not certain that the owner may begin anew."""
+        """Raise `CheckpointError` where it is not certain that the owner may begin anew."""
         self.check_others()
         if self.refusal is not None:
             raise self.refusal
@@ -94,7 +94,12 @@ def locate(
     if own.progress in values:
         marked = value is not None
         return LocatedState(partition, owner, others=others, reset=True, marked=marked)
-    progress = legacy_progress(value)
+    try:
+        progress = legacy_progress(value)
+    except CheckpointError as problem:
+        read = group_offset(partition) is not None
+        unreadable = _unreadable(partition, problem) if read else None
+        return LocatedState(partition, owner, others=others, refusal=unreadable)
     if progress is None:
         return LocatedState(partition, owner, others=others, marked=value is not None)
     stream = yield from origin_stream(log, old, progress)
@@ -186,5 +191,15 @@ def _unknown_stream(
         f"group, and group {owner.group!r} has committed offset {offset} of the partition. If this "
         f"stream was called {stream!r} before, go back to that name (stream.name). If it is "
         "another one, give it a group that has read nothing yet (kafka.group), or begin with "
+        f"`stream-fs checkpoint reset {place} --to-offset N`, N being the first offset to read"
+    )
+
+
+def _unreadable(partition: Partition, problem: CheckpointError) -> CorruptProgress:
+    place = f"--topic {partition.topic} --partition {partition.number}"
+    return CorruptProgress(
+        f"{partition} has a state of a release that did not record the owner, perhaps of this "
+        f"stream, whose group has committed an offset of the partition: {problem}. Restore the "
+        "state topic from a copy, or begin with an empty model with "
         f"`stream-fs checkpoint reset {place} --to-offset N`, N being the first offset to read"
     )

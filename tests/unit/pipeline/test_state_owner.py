@@ -371,6 +371,20 @@ def test_a_legacy_record_that_cannot_be_read_does_not_stop_another_stream() -> N
     assert rankings(made, TEAL)
 
 
+def test_a_legacy_record_that_cannot_be_read_is_refused_where_the_group_has_read() -> None:
+    """It may be this stream's: its model and the sequence of its rankings are not thrown away."""
+    made = legacy(BLUE)
+    made.produce(STATE, b"junk", key=StateKeys(None, *PLACE).progress)
+    life = Life(made, BLUE)
+    with pytest.raises(CorruptProgress, match="--partition 0 --to-offset N"):
+        life.run()
+    life.die()
+    assert len(foreign_states(transport(made, BLUE), BLUE, [PLACE])) == 1
+    begin_at(transport(made, BLUE), BLUE, PLACE, 50, keep_model=False)
+    assert Life(made, BLUE).run()
+    assert rankings(made, BLUE)[0]["offsets"]["from"] == 50
+
+
 def test_a_second_reset_changes_nothing() -> None:
     made = begun(BLUE)
     assert reset(made, BLUE) is None
