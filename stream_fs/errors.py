@@ -231,20 +231,22 @@ class BoundaryMoved(CheckpointError):
     Going on would skip records, or publish their dead letters a second time.
     """
 
-    def __init__(self, partition: object, chunk: int, committed: int, found: int) -> None:
+    def __init__(self, partition: tuple[str, int], chunk: int, committed: int, found: int) -> None:
         """`committed` is the offset behind the published `chunk`, `found` where the replay is."""
+        topic, number = partition
+        reset = f"`stream-fs checkpoint reset --topic {topic} --partition {number}"
         self.committed = committed
         self.found = found
         super().__init__(
-            f"{partition} is published up to chunk {chunk}, which ends at offset {committed}, but "
-            f"the chunks since the last snapshot, computed again, lead to offset {found}: other "
-            "records count as good than when they were published. Most likely limits, views or the "
-            "release have changed since, or the input was written anew, or the snapshot with which "
-            "chunk.records or chunk.max_span changed is damaged. Go back to what it was, and end "
-            "the service in order (SIGTERM) before the change: that leaves nothing to compute "
-            "again. Or keep the model as of its last snapshot, and go on behind what is published, "
-            f"with `stream-fs checkpoint reset --keep-model --to-offset {committed}`; or begin "
-            "anew with `stream-fs checkpoint reset`"
+            f"{topic}/{number} is published up to chunk {chunk}, which ends at offset "
+            f"{committed}, but the chunks since the last snapshot, computed again, lead to "
+            f"offset {found}: other records count as good than when they were published. Most "
+            "likely limits, views or the release have changed since, or the input was written "
+            "anew, or the snapshot with which chunk.records or chunk.max_span changed is "
+            "damaged. Go back to what it was, and end the service in order (SIGTERM) before "
+            "the change: that leaves nothing to compute again. Or keep the model as of its "
+            f"last snapshot, and go on behind what is published, with {reset} --keep-model "
+            f"--to-offset {committed}`; or begin anew with {reset}`"
         )
 
 

@@ -351,7 +351,8 @@ class KafkaInput:
         error = cast(KafkaError, message.error())
         topic, number = message.topic(), message.partition()
         doing = "polling" if topic is None else f"reading {topic}/{number}"
-        claim = self._claims.get(Partition(cast(str, topic), cast(int, number)))
+        partition = Partition(cast(str, topic), cast(int, number))
+        claim = self._claims.get(partition)
         if error.code() == KafkaError._PARTITION_EOF:
             if claim is not None:
                 claim.reach(cast(int, message.offset()))
@@ -359,7 +360,8 @@ class KafkaInput:
         if error.code() in _GONE and claim is not None and claim.asks_for(message.offset()):
             raise OffsetGone(
                 f"{doing}: offset {message.offset()} is not in the log any more ({error.str()}); "
-                "to go on elsewhere, `stream-fs checkpoint reset --to-offset`"
+                f"to go on elsewhere, `stream-fs checkpoint reset {partition.flags} --to-offset N`,"
+                " with `--keep-model` where there is a model to keep"
             )
         if error.code() not in _GONE | _REPAIRED:
             problem = classified(error, doing, self.trouble)

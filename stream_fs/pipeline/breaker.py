@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stream_fs.errors import BadRecordRefused, PoisonFlood
+from stream_fs.pipeline.ports import Partition
 from stream_fs.pipeline.settings import DeadLetterSettings
 from stream_fs.records import Message
 from stream_fs.wire.dead_letters import Letter
@@ -57,7 +58,7 @@ def _refused(letter: Letter, good: int, begun: int, keeping: str) -> BadRecordRe
 
 def _reset(message: Message, keeping: str, offset: int | str) -> str:
     return (
-        f"`stream-fs checkpoint reset --topic {message.topic} --partition {message.partition} "
+        f"`stream-fs checkpoint reset {Partition(message.topic, message.partition).flags} "
         f"{keeping}--to-offset {offset}`"
     )
 

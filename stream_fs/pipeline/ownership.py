@@ -160,7 +160,7 @@ def _owners(values: Mapping[bytes, bytes | None]) -> Iterator[Owner]:
 
 
 def _shared(partition: Partition, owner: Owner, other: Owner, what: str) -> ForeignState:
-    place = f"--topic {partition.topic} --partition {partition.number}"
+    place = partition.flags
     return ForeignState(
         f"{partition} has no state of {owner}, but one of {other}, which has the same {what}. "
         "Streams side by side need different names (stream.name) and different groups "
@@ -172,7 +172,7 @@ def _shared(partition: Partition, owner: Owner, other: Owner, what: str) -> Fore
 
 
 def _unknown_group(partition: Partition, owner: Owner, legacy: Progress) -> ForeignState:
-    place = f"--topic {partition.topic} --partition {partition.number}"
+    place = partition.flags
     return ForeignState(
         f"{partition} has a state of a stream {owner.stream!r}, of a release that did not record "
         f"the group, and group {owner.group!r} has committed no offset of the partition. If "
@@ -185,7 +185,7 @@ def _unknown_group(partition: Partition, owner: Owner, legacy: Progress) -> Fore
 def _unknown_stream(
     partition: Partition, owner: Owner, stream: str | None, offset: int
 ) -> ForeignState:
-    place = f"--topic {partition.topic} --partition {partition.number}"
+    place = partition.flags
     return ForeignState(
         f"{partition} has a state of stream {stream!r}, of a release that did not record the "
         f"group, and group {owner.group!r} has committed offset {offset} of the partition. If this "
@@ -196,7 +196,7 @@ def _unknown_stream(
 
 
 def _unreadable(partition: Partition, problem: CheckpointError) -> CorruptProgress:
-    place = f"--topic {partition.topic} --partition {partition.number}"
+    place = partition.flags
     return CorruptProgress(
         f"{partition} has a state of a release that did not record the owner, perhaps of this "
         f"stream, whose group has committed an offset of the partition: {problem}. Restore the "

@@ -29,6 +29,11 @@ class Partition(NamedTuple):
     def __str__(self) -> str:
         return f"{self.topic}/{self.number}"
 
+    @property
+    def flags(self) -> str:
+        """The flags that name it to `stream-fs checkpoint`."""
+        return f"--topic {self.topic} --partition {self.number}"
+
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:

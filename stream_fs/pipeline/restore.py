@@ -96,8 +96,8 @@ def newest_usable(
             reasons.append(str(error))
         else:
             return restored, "; ".join(reasons) or None
+    partition = Partition(keys.topic, keys.partition)
     raise CorruptSnapshot(
-        f"no snapshot of {Partition(keys.topic, keys.partition)} can be used "
-        f"({'; '.join(reasons)}); to begin anew at an offset of your choice: "
-        "`stream-fs checkpoint reset --to-offset`"
+        f"no snapshot of {partition} can be used ({'; '.join(reasons)}); to begin anew at an "
+        f"offset of your choice: `stream-fs checkpoint reset {partition.flags} --to-offset N`"
     )

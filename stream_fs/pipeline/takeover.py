@@ -134,8 +134,9 @@ class Takeover:
             raise OffsetGone(
                 f"the model of {self._partition} continues at offset {offset}, but the topic holds "
                 f"only [{low}, {high}): going on would skip records. Either begin anew with "
-                "`stream-fs checkpoint reset`, or accept the gap with "
-                f"`stream-fs checkpoint reset --keep-model --to-offset {low}`"
+                f"`stream-fs checkpoint reset {self._partition.flags}`, or accept the gap with "
+                f"`stream-fs checkpoint reset {self._partition.flags} --keep-model "
+                f"--to-offset {low}`"
             )
 
     def _compare_group(self, offset: int) -> None:

@@ -67,8 +67,9 @@ def test_input_that_retention_has_deleted_is_missed(
     message = str(caught.value)
     assert f"{stream.only} continues at offset {needed}" in message
     assert f"[{needed + 1}, {FIRST + 2 * CHUNK})" in message
-    assert "`stream-fs checkpoint reset`" in message
-    assert f"`stream-fs checkpoint reset --keep-model --to-offset {needed + 1}`" in message
+    reset = f"`stream-fs checkpoint reset --topic {stream.only.topic} --partition 0"
+    assert f"{reset}`" in message
+    assert f"{reset} --keep-model --to-offset {needed + 1}`" in message
 
 
 def test_what_lies_before_the_offset_may_be_deleted(stream: Stream, member: MakeMember) -> None:

@@ -94,7 +94,8 @@ def test_without_a_whole_snapshot_it_does_not_go_on(crashed: Stream, member: Mak
     assert f"no snapshot of {crashed.only} can be used" in str(caught.value)
     assert "of their" in str(caught.value)
     assert "there is no snapshot at offset" in str(caught.value)
-    assert "`stream-fs checkpoint reset --to-offset`" in str(caught.value)
+    reset = f"`stream-fs checkpoint reset --topic {crashed.only.topic} --partition 0 --to-offset N`"
+    assert reset in str(caught.value)
 
 
 def test_a_snapshot_of_another_release_is_not_passed_over(

@@ -13,6 +13,7 @@ from stream_fs.wire.declared import Limits
 from tests.unit.pipeline.lives import LETTERS, TOPIC, Life, broker, fill, records, settings
 from tests.unit.pipeline.lives import published as seen
 
+RESET = f"`stream-fs checkpoint reset --topic {TOPIC} --partition 0"
 VALUES = list(records(150))
 FULL = max(len(value) for value in VALUES)
 WITHOUT_FULL = Limits(record_bytes=FULL - 1)
@@ -47,8 +48,8 @@ def test_a_replay_that_ends_elsewhere_is_refused(
     for named in (
         f"offset {committed}",
         f"offset {caught.value.found}",
-        f"`stream-fs checkpoint reset --keep-model --to-offset {committed}`",
-        "`stream-fs checkpoint reset`",
+        f"{RESET} --keep-model --to-offset {committed}`",
+        f"{RESET}`",
     ):
         assert named in str(caught.value)
     assert (seen(made), seen(made, LETTERS)) == told

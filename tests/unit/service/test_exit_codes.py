@@ -36,7 +36,7 @@ def test_the_numbers_are_what_supervisors_rely_on() -> None:
         (errors.BrokenFile("x"), ExitCode.REFUSED),
         (errors.CorruptSnapshot("x"), ExitCode.REFUSED),
         (errors.ConfigurationChanged(["x"]), ExitCode.REFUSED),
-        (errors.BoundaryMoved("x", 1, 2, 3), ExitCode.REFUSED),
+        (errors.BoundaryMoved(("x", 0), 1, 2, 3), ExitCode.REFUSED),
         (errors.IncompatibleState("x"), ExitCode.REFUSED),
         (errors.FatalError("x"), ExitCode.BROKER),
         (errors.RetriableError("x"), ExitCode.BROKER),
