@@ -63,11 +63,11 @@ def selected(
         yield Selected(kafka_transport(loaded), settings, _on_broker(arguments, loaded))
         return
     path: Path = arguments.replay
-    if arguments.topic is not None or arguments.partition is not None:
-        raise InvalidConfiguration(["--replay: has one partition; leave out --topic, --partition"])
+    place = Partition(loaded.stream.topics[0], 0)
+    if arguments.topic not in (None, place.topic) or arguments.partition not in (None, 0):
+        raise InvalidConfiguration([f"--replay: has one partition, {place.flags}"])
     if not making and not path.exists():
         raise InvalidConfiguration([f"--replay: there is no checkpoint {path}"])
-    place = Partition(loaded.stream.topics[0], 0)
     journal = Journal(path, writing=writing)
     try:
         transport = FileTransport(place, settings.state_topics[place.topic], journal)

@@ -89,6 +89,15 @@ def test_reset_of_a_replay(place: Place) -> None:
     assert (last["sequence"], last["offsets"]["from"]) == (13, 196)
 
 
+def test_its_partition_may_be_named(place: Place, capsys: Capture) -> None:
+    """As in the commands that refusals advise, to which `--replay` is only added."""
+    assert checkpoint(place, "inspect", "--topic", "digits", "--partition", "0") == ExitCode.OK
+    assert capsys.readouterr().out.startswith("digits/0: chunk 8")
+    for other in (["--partition", "1"], ["--topic", "letters"]):
+        assert checkpoint(place, "inspect", *other) == ExitCode.CONFIGURATION
+        assert "has one partition, --topic digits --partition 0" in capsys.readouterr().err
+
+
 def test_what_is_there_is_not_given_up_without_asking(
     place: Place, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -151,7 +160,7 @@ def test_what_cannot_be_done_ends_with_its_code(
     assert checkpoint(place, "import", str(place.config), at=nowhere) == ExitCode.REFUSED
     assert "is not a checkpoint that was exported" in capsys.readouterr().err
     assert checkpoint(place, "inspect", at=place.config) == ExitCode.REFUSED
-    assert checkpoint(place, "inspect", "--partition", "0") == ExitCode.CONFIGURATION
+    assert checkpoint(place, "inspect", "--partition", "1") == ExitCode.CONFIGURATION
     assert checkpoint(place, "export", str(model)) == ExitCode.OK
     other = ["--set", "selector.clusters=4", "--yes"]
     capsys.readouterr()
