@@ -1,0 +1,80 @@
+"""Two streams on one input topic, their states, and what an operator does to them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from stream_fs.errors import (
+    ForeignState,
+)
+from stream_fs.pipeline.administration import (
+    exported,
+    forget,
+)
+from stream_fs.pipeline.memory import MemoryBroker, MemoryTransport
+from stream_fs.pipeline.ports import Partition
+from stream_fs.pipeline.settings import StreamSettings
+from tests.unit.pipeline.legacy import write_state
+from tests.unit.pipeline.lives import (
+    STATE,
+    TOPIC,
+    Life,
+    broker,
+    fill,
+    published,
+    records,
+    settings,
+)
+
+PLACE = Partition(TOPIC, 0)
+VALUES = list(records(120))
+BLUE = settings(stream="blue", group="blue", rankings_topic="out")
+TEAL = settings(stream="teal", group="teal", rankings_topic="out")
+
+
+def transport(made: MemoryBroker, of: StreamSettings) -> MemoryTransport:
+    return made.transport(of.group, of.state_topics, of.stream)
+
+
+def rankings(made: MemoryBroker, of: StreamSettings) -> list[dict[str, Any]]:
+    found = [json.loads(value) for _, value, _ in published(made)]
+    return [ranking for ranking in found if ranking["stream"] == of.stream]
+
+
+def refuse(made: MemoryBroker, of: StreamSettings, refusal: str) -> None:
+    """A process starts, is refused, and gone."""
+    life = Life(made, of)
+    with pytest.raises(ForeignState, match=refusal):
+        life.run()
+    life.die()
+
+
+def reset(made: MemoryBroker, of: StreamSettings, partition: Partition = PLACE) -> str | None:
+    return forget(transport(made, of), of, partition)
+
+
+def begun(of: StreamSettings, count: int = 60) -> MemoryBroker:
+    """A stream has folded some records, and its process is gone."""
+    made = broker()
+    fill(made, VALUES[:count])
+    life = Life(made, of)
+    assert life.run()
+    life.die()
+    return made
+
+
+def legacy(of: StreamSettings, count: int = 60) -> MemoryBroker:
+    """All records, and the legacy state of a stream that has published some chunks of them."""
+    made = broker()
+    fill(made, VALUES)
+    export = exported(transport(begun(of, count), of), of, PLACE)
+    write_state(made, PLACE, export)
+    made._advised[of.group, PLACE] = export.progress.next_offset
+    return made
+
+
+def last(made: MemoryBroker, key: bytes) -> bytes:
+    return [m.value for m in made.committed(STATE) if m.key == key][-1] or b""

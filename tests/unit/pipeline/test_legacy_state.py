@@ -1,0 +1,294 @@
+"""Legacy states are migrated, once, by the stream and group that wrote them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from stream_fs.checkpoint import (
+    LEGACY_MERGE_KEY,
+    MergedPart,
+    MergeProgress,
+    StateKeys,
+    decode_merge_progress,
+    decode_progress,
+    marker_owner,
+    parse_key,
+)
+from stream_fs.errors import (
+    AbortableError,
+    CorruptProgress,
+    FencedError,
+    ForeignState,
+)
+from stream_fs.pipeline import events
+from stream_fs.pipeline.administration import (
+    begin_at,
+    exported,
+    foreign_states,
+    forget,
+    standing,
+    take_in,
+)
+from stream_fs.pipeline.memory import MemoryStateLog, MemoryTransport
+from stream_fs.pipeline.ports import Partition
+from tests.unit.pipeline.legacy import write_merge, write_state
+from tests.unit.pipeline.lives import (
+    STATE,
+    TOPIC,
+    Life,
+    broker,
+    fill,
+    settings,
+    undisturbed,
+)
+from tests.unit.pipeline.merges import merged_rankings, merging, more, sequences, settle, stream
+from tests.unit.pipeline.owners import (
+    BLUE,
+    PLACE,
+    TEAL,
+    VALUES,
+    begun,
+    last,
+    legacy,
+    rankings,
+    refuse,
+    reset,
+    transport,
+)
+
+
+def test_a_legacy_state_is_continued_by_the_stream_that_wrote_it() -> None:
+    made = legacy(BLUE)
+    life = Life(made, BLUE)
+    assert life.run()
+    (restored,) = life.of(events.Restored)
+    assert (restored.chunk + restored.behind, restored.migrated) == (3, True)
+    assert not life.of(events.ReplayDiverged)
+    with undisturbed(VALUES, stream="blue", group="blue") as alone:
+        assert rankings(made, BLUE) == rankings(alone, BLUE)[3:]
+    life.die()
+    again = Life(made, BLUE)
+    assert again.run()
+    assert [event.migrated for event in again.of(events.Restored)] == [False]
+
+
+def test_its_previous_owner_is_fenced_before_it_is_read() -> None:
+    made = legacy(BLUE)
+    old = transport(made, BLUE).outbox(PLACE, legacy=True)
+    old.take_over()
+    old.begin()
+    assert Life(made, BLUE).run()
+    with pytest.raises(FencedError):
+        old.commit()
+
+
+def test_what_is_left_of_it_refuses_releases_that_would_begin_anew() -> None:
+    made = legacy(BLUE)
+    assert Life(made, BLUE).run()
+    newest: dict[bytes, bytes | None] = {m.key: m.value for m in made.committed(STATE) if m.key}
+    left = {
+        key: value
+        for key, value in newest.items()
+        if value is not None and (parsed := parse_key(key)) and parsed.keys.owner is None
+    }
+    assert list(left) == [StateKeys(None, *PLACE).progress]
+    (record,) = left.values()
+    assert marker_owner(record) == BLUE.owner
+    assert b"\xa1v\x02" in record  # version 2: releases that write version 1 do not read it
+
+
+@pytest.mark.parametrize("call", ["begin", "send", "commit"])
+@pytest.mark.parametrize("after_effect", [False, True])
+def test_a_migration_that_fails_is_done_again(call: Any, after_effect: bool) -> None:
+    made = legacy(BLUE)
+    made.fail_next(call, AbortableError("no"), after_effect=after_effect and call != "begin")
+    assert Life(made, BLUE).run()
+    assert [ranking["sequence"] for ranking in rankings(made, BLUE)] == [4, 5, 6, 7]
+
+
+def test_the_legacy_state_of_another_stream_is_left_alone() -> None:
+    made = legacy(BLUE)
+    teal = Life(made, TEAL)
+    assert teal.run()
+    assert [ranking["sequence"] for ranking in rankings(made, TEAL)] == list(range(1, 8))
+    assert standing(transport(made, BLUE), BLUE, PLACE).progress is not None
+    assert Life(made, BLUE).run()
+    assert [ranking["sequence"] for ranking in rankings(made, BLUE)] == [4, 5, 6, 7]
+
+
+def test_a_stream_that_was_renamed_before_does_not_begin_anew() -> None:
+    """The offsets of its group show that it is not a new one."""
+    made = legacy(BLUE)
+    renamed = settings(stream="azure", group="blue")
+    refusal = "a state of stream 'blue', .*group 'blue' has committed offset 50.*--to-offset N"
+    export = exported(transport(begun(renamed), renamed), renamed, PLACE)
+    refuse(made, renamed, refusal)
+    with pytest.raises(ForeignState, match=refusal):
+        reset(made, renamed)
+    with pytest.raises(ForeignState, match=refusal):
+        take_in(transport(made, renamed), renamed, PLACE, export, None)
+    with pytest.raises(ForeignState, match=refusal):
+        exported(transport(made, renamed), renamed, PLACE)
+    with pytest.raises(ForeignState, match=refusal):
+        begin_at(transport(made, renamed), renamed, PLACE, 50, keep_model=True)
+    assert len(foreign_states(transport(made, renamed), renamed, [PLACE])) == 1
+    assert standing(transport(made, BLUE), BLUE, PLACE).progress is not None
+
+
+def test_another_stream_whose_group_has_read_the_topic_begins_as_the_refusal_says() -> None:
+    made = legacy(BLUE)
+    made._advised["teal", PLACE] = 50
+    refuse(made, TEAL, "--to-offset N")
+    begin_at(transport(made, TEAL), TEAL, PLACE, 0, keep_model=False)
+    assert Life(made, TEAL).run()
+    assert rankings(made, TEAL)
+    assert standing(transport(made, BLUE), BLUE, PLACE).progress is not None
+
+
+def test_a_legacy_state_of_another_group_is_refused_until_it_is_claimed() -> None:
+    """The same name, and a group that has committed nothing: another one may be at work."""
+    made = legacy(BLUE)
+    other = settings(stream="blue", group="other")
+    refusal = "group 'other' has committed no offset.*--keep-model --to-offset 50`"
+    refuse(made, other, refusal)
+    with pytest.raises(ForeignState, match=refusal):
+        reset(made, other)
+    with pytest.raises(ForeignState, match=refusal):
+        exported(transport(made, other), other, PLACE)
+    whose = standing(transport(made, other), other, PLACE).others
+    assert whose == "stream 'blue' in a group that was not recorded"
+    assert len(foreign_states(transport(made, other), other, [PLACE])) == 1
+    begin_at(transport(made, other), other, PLACE, 50, keep_model=True)
+    assert Life(made, other).run()
+    assert [ranking["sequence"] for ranking in rankings(made, other)] == [4, 5, 6, 7]
+
+
+def test_an_older_release_is_fenced_and_refuses_where_there_was_no_state_yet() -> None:
+    made = broker()
+    fill(made, VALUES[:10])
+    old = transport(made, BLUE).outbox(PLACE, legacy=True)
+    old.take_over()
+    fill(made, VALUES[10:])
+    assert Life(made, BLUE).run()
+    with pytest.raises(FencedError):
+        old.begin()
+    record = [m.value for m in made.committed(STATE) if m.key == StateKeys(None, *PLACE).progress]
+    assert [marker_owner(value or b"") for value in record] == [BLUE.owner]
+    with pytest.raises(CorruptProgress):
+        decode_progress(record[0] or b"")  # version 2, and nothing but the owner
+
+
+def test_an_older_release_that_comes_back_voids_the_migration() -> None:
+    made = legacy(BLUE)
+    comes_back = [True]
+
+    class Disturbed(MemoryTransport):
+        def input_log(self, partition: Partition) -> MemoryStateLog:
+            if comes_back.pop():
+                comes_back.append(False)
+                transport(made, BLUE).outbox(partition, legacy=True).take_over()
+            return super().input_log(partition)
+
+    disturbed = Disturbed(made, "blue", BLUE.state_topics, "blue")
+    with pytest.raises(FencedError):
+        begin_at(disturbed, BLUE, PLACE, 100, keep_model=True)
+    assert decode_progress(last(made, StateKeys(None, *PLACE).progress)).owner is None
+    begin_at(transport(made, BLUE), BLUE, PLACE, 100, keep_model=True)
+    assert marker_owner(last(made, StateKeys(None, *PLACE).progress)) == BLUE.owner
+
+
+def test_a_legacy_record_that_cannot_be_read_does_not_stop_another_stream() -> None:
+    made = broker()
+    fill(made, VALUES)
+    made.produce(STATE, b"junk", key=StateKeys(None, *PLACE).progress)
+    made.produce(STATE, b"junk", key=LEGACY_MERGE_KEY)
+    assert Life(made, merging(stream="teal", group="teal")).run()
+    assert rankings(made, TEAL)
+
+
+def test_a_legacy_record_that_cannot_be_read_is_refused_where_the_group_has_read() -> None:
+    """It may be this stream's: its model and the sequence of its rankings are not thrown away."""
+    made = legacy(BLUE)
+    made.produce(STATE, b"junk", key=StateKeys(None, *PLACE).progress)
+    life = Life(made, BLUE)
+    with pytest.raises(CorruptProgress, match="--partition 0 --to-offset N"):
+        life.run()
+    life.die()
+    assert len(foreign_states(transport(made, BLUE), BLUE, [PLACE])) == 1
+    begin_at(transport(made, BLUE), BLUE, PLACE, 50, keep_model=False)
+    assert Life(made, BLUE).run()
+    assert rankings(made, BLUE)[0]["offsets"]["from"] == 50
+
+
+def test_a_reset_legacy_state_is_not_found_again() -> None:
+    made = legacy(BLUE)
+    forget(transport(made, BLUE), BLUE, PLACE)
+    assert Life(made, BLUE).run()
+    assert [ranking["sequence"] for ranking in rankings(made, BLUE)] == list(range(1, 8))
+
+
+def test_a_legacy_model_is_kept_at_another_offset() -> None:
+    made = legacy(BLUE)
+    begin_at(transport(made, BLUE), BLUE, PLACE, 100, keep_model=True)
+    assert Life(made, BLUE).run()
+    (ranking,) = rankings(made, BLUE)
+    assert (ranking["sequence"], ranking["offsets"]["from"]) == (4, 100)
+
+
+def test_a_legacy_merge_goes_on_without_a_gap() -> None:
+    first = stream()
+    life = Life(first, merging())
+    settle(life)
+    life.worker.stop()
+    last = sequences(first)[-1]
+    progress = [m.value for m in first.committed(STATE) if m.key == merging().owner.merge_key][-1]
+
+    made = stream()
+    for number in range(3):
+        place = Partition(TOPIC, number)
+        write_state(made, place, exported(transport(first, merging()), merging(), place))
+        made._advised["g", place] = 0
+    write_merge(made, decode_merge_progress(progress or b""))
+    old = transport(made, merging()).merge_outbox(legacy=True)
+    old.take_over()
+    old.begin()
+    life = Life(made, merging())
+    settle(life)
+    for number in range(3):
+        more(made, number, seed=7 + number)
+    settle(life)
+    assert sequences(made)[0] == last + 1
+    with pytest.raises(FencedError):
+        old.commit()
+    left = [m.value for m in made.committed(STATE) if m.key == LEGACY_MERGE_KEY][-1]
+    assert marker_owner(left or b"") == merging().owner
+
+
+def test_a_legacy_merge_of_topics_that_are_not_read_is_left_alone() -> None:
+    made = stream()
+    parts = (MergedPart("elsewhere", 0, 3),)
+    write_merge(
+        made,
+        MergeProgress(sequence=4, parts=parts, chosen={}, fingerprint="", owner=merging().owner),
+    )
+    life = Life(made, merging())
+    settle(life)
+    assert sequences(made)[0] == 1
+
+
+def test_the_legacy_merge_of_another_stream_is_left_alone() -> None:
+    first = stream()
+    blue = merging(stream="blue", group="blue")
+    life = Life(first, blue)
+    settle(life)
+    life.worker.stop()
+    progress = [m.value for m in first.committed(STATE) if m.key == blue.owner.merge_key][-1]
+    made = stream()
+    write_state(made, PLACE, exported(transport(first, blue), blue, PLACE))
+    write_merge(made, decode_merge_progress(progress or b""))
+    life = Life(made, merging())
+    settle(life)
+    assert merged_rankings(made)
+    assert sequences(made)[0] == 1
