@@ -84,7 +84,8 @@ def locate(
     """Look for the newest committed state of an owner, be it a legacy state that it wrote.
 
     `group_offset` is that of `Transport`, asked where there is a legacy state. With `claim` a
-    legacy state of the same stream name is taken for the owner's, whatever its group has committed.
+    legacy state of the same stream name is taken for the owner's, whatever its group has committed;
+    so is one that only says where to begin, for its group commits nothing before the first chunk.
     """
     own, old = StateKeys(owner, *partition), StateKeys(None, *partition)
     values = yield from newest_values(log, lambda key: _is_progress(key, partition), own.progress)
@@ -104,7 +105,7 @@ def locate(
         return LocatedState(partition, owner, others=others, marked=value is not None)
     stream = yield from origin_stream(log, old, progress)
     offset = group_offset(partition)
-    if stream == owner.stream and claim:
+    if stream == owner.stream and (claim or progress.chunk == 0):
         return LocatedState(partition, owner, legacy=progress)
     if offset is not None and stream in (owner.stream, None):
         return LocatedState(partition, owner, legacy=progress)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -163,6 +164,22 @@ def test_a_legacy_state_of_another_group_is_refused_until_it_is_claimed() -> Non
     begin_at(transport(made, other), other, PLACE, 50, keep_model=True)
     assert Life(made, other).run()
     assert [ranking["sequence"] for ranking in rankings(made, other)] == [4, 5, 6, 7]
+
+
+def test_a_legacy_state_before_the_first_chunk_says_where_to_begin() -> None:
+    """As an older release left it with `start = "latest"`; its group has committed nothing yet."""
+    first = broker()
+    fill(first, VALUES[:10])
+    latest = replace(BLUE, start="latest")
+    life = Life(first, latest)
+    assert life.run()
+    life.die()
+    made = broker()
+    fill(made, VALUES)
+    write_state(made, PLACE, exported(transport(first, BLUE), BLUE, PLACE))
+    assert foreign_states(transport(made, BLUE), latest, [PLACE]) == []
+    assert Life(made, latest).run()
+    assert rankings(made, BLUE)[0]["offsets"]["from"] == 10
 
 
 def test_an_older_release_is_fenced_and_refuses_where_there_was_no_state_yet() -> None:
