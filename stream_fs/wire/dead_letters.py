@@ -24,6 +24,7 @@ that was sent again, and failed again), the last one is the newest.
 from __future__ import annotations
 
 import hashlib
+import math
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
@@ -58,13 +59,14 @@ class Letter:
     """A bad record, what is wrong with it, and headers about parts of it that were shortened.
 
     `size` is how many bytes its dead letter needed when it was made by `of`; it stays when the
-    letter is shortened once more.
+    letter is shortened once more. `limit` is the lowest limit that it was shortened for.
     """
 
     message: Message
     bad: BadRecord
     size: int = 0
     cuts: Headers = ()
+    limit: float = math.inf
 
     @classmethod
     def of(cls, message: Message, bad: BadRecord, limit: int) -> Letter:
@@ -82,10 +84,12 @@ class Letter:
 
         Parts of up to `KEPT_BYTES` stay whole, so a limit below some 6 kB may not be reached.
         """
+        if self.limit <= most:
+            return self
         found = self
         while message_bytes(found.payload) > most and (part := _largest_part(found.message)):
             found = _cut(found, part)
-        return found
+        return replace(found, limit=most)
 
 
 def dead_letter(message: Message, bad: BadRecord, cuts: Headers = ()) -> Payload:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tracemalloc
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from stream_fs.pipeline.chunker import Chunker
 from stream_fs.pipeline.ports import Partition
 from stream_fs.pipeline.settings import Cut, DeadLetterSettings
 from stream_fs.records import Message, Payload
+from stream_fs.wire import dead_letters
 from stream_fs.wire.decoder import RecordDecoder
 from tests.unit.pipeline.lives import (
     LETTERS,
@@ -212,6 +214,26 @@ def test_the_memory_of_dead_letters_is_bounded(cut: Cut) -> None:
     held, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert held < 6_000_000
+
+
+def test_each_dead_letter_is_measured_a_few_times_however_many_are_held(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An open chunk is looked at with every batch, and may hold ten thousand of them."""
+    measured, count = Counter[str](), 200
+    measure = dead_letters.message_bytes
+
+    def counted(payload: Payload) -> int:
+        measured["times"] += 1
+        return measure(payload)
+
+    monkeypatch.setattr(dead_letters, "message_bytes", counted)
+    chunker = Chunker(RecordDecoder(settings().views, "msgpack"), ROOMY, 0)
+    for offset in range(count):
+        value = (LARGE, BAD)[offset % 2]
+        chunker.add([Message(TOPIC, 0, offset, 0, None, value, ())])
+        assert chunker.take(1, Cut(CHUNK, FIRST)) is None
+    assert count < measured["times"] < 6 * count
 
 
 def test_occasional_large_bad_records_do_not_stop_a_stream() -> None:
