@@ -99,6 +99,14 @@ def is_secret(name: str) -> bool:
     return _SECRET.search(name) is not None
 
 
+def _require_whole(name: str, value: Property) -> None:
+    """Refuse a number that the client reads and this module does not, such as 0x10000."""
+    try:
+        int(value)
+    except ValueError:
+        raise InvalidParameter(f"{name} should be a whole number, got {value!r}") from None
+
+
 @dataclass(frozen=True)
 class ClientSettings:
     """Where the brokers are, and how to speak with them; times in seconds."""
@@ -129,6 +137,8 @@ class ClientSettings:
                 raise InvalidParameter(f"{name}: a property is a text, a number, or true or false")
             if reason := _OWN.get(name):
                 raise InvalidParameter(f"{name} cannot be set: {reason}")
+            if name == "batch.size":
+                _require_whole(name, value)
             if self.rebalance is Rebalance.CONSUMER and name in _NOT_KIP_848:
                 raise InvalidParameter(
                     f"{name} cannot be set where kafka.protocol is consumer: "

@@ -189,6 +189,11 @@ from tests.unit.service.configuring import LEAST, loaded, problems, with_lines
             '"message.max.bytes" = 5',
             'kafka.properties."message.max.bytes": message.max.bytes cannot be set: ',
         ),
+        (
+            "kafka.properties",
+            '"batch.size" = "64k"',
+            "kafka.properties.\"batch.size\": batch.size should be a whole number, got '64k'",
+        ),
         ("log", 'format = "xml"', "log.format: should be 'text' or 'json', got 'xml'"),
         ("logs", 'level = "info"', "logs: is not a known key; did you mean log?"),
     ],
