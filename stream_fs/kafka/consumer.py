@@ -323,6 +323,7 @@ class KafkaInput:
             self._finish_rebalance()
         except KafkaException as exception:  # it is closed all the same
             LOGGER.info("a rebalance is not finished: %s", exception.args[0].str())
+        self._offsets.progress()
         with translated("leaving the group", self.trouble):
             self._consumer.close()
         if self._raised is not None:
@@ -341,6 +342,7 @@ class KafkaInput:
         until = time.monotonic() + _LEAVE_SECONDS
         while True:
             self._rebalanced = False
+            self._offsets.progress()
             self._consumer.consume(_LEAVE_BATCH, _LEAVE_STEP_SECONDS)
             held = not self._static and bool(self._consumer.assignment())
             if not (held or self._rebalanced) or time.monotonic() > until:

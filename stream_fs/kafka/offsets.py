@@ -29,6 +29,9 @@ from stream_fs.pipeline.ports import Partition
 
 _ATTEMPT_SECONDS: Final = 5.0
 """How long one attempt waits; the next one may find that another broker leads."""
+_SPARE_SECONDS: Final = 0.5
+"""How much longer an answer is waited for than the client's own limit, which says more where it is
+kept."""
 _EARLIEST: Final = OffsetSpec.earliest()  # type: ignore[no-untyped-call]  # it has no types
 _LATEST: Final = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # it has no types
 
@@ -86,7 +89,7 @@ class Offsets:
                 [asked], request_timeout=self._patience
             )
             try:
-                found = answers[group].result(self._patience + _ATTEMPT_SECONDS)
+                found = answers[group].result(self._patience + _SPARE_SECONDS)
             except TimeoutError as reason:
                 raise RetriableError(f"no answer within {self._patience:g} s") from reason
         (answer,) = found.topic_partitions or [TopicPartition(*partition)]
@@ -140,8 +143,7 @@ class Offsets:
             )
             return {
                 Partition(where.topic, where.partition): int(
-                    # Behind the client's own limit, which says more where it is kept.
-                    answer.result(max(0.0, deadline - time.monotonic()) + 0.5).offset
+                    answer.result(max(0.0, deadline - time.monotonic()) + _SPARE_SECONDS).offset
                 )
                 for where, answer in answers.items()
             }

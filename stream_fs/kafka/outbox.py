@@ -134,6 +134,7 @@ class KafkaOutbox:
         if self._producer is None:
             return
         if self._open:
+            self._progress()
             try:
                 with self._acting("aborting"):
                     self._producer.abort_transaction(_FAREWELL_SECONDS)

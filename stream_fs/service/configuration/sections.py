@@ -188,7 +188,7 @@ class Service(Section):
     """Their port; 0 takes any that is free."""
     grace_seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 20.0
     """Seconds that an orderly end may take."""
-    watchdog_seconds: Seconds = 120.0
+    watchdog_seconds: Annotated[float, Field(ge=10, allow_inf_nan=False)] = 120.0
     """Seconds without progress after which the process ends itself; above every time limit."""
 
 

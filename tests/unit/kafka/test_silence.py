@@ -85,6 +85,13 @@ class Client:
         coming, self.coming = self.coming, []
         return coming
 
+    def unsubscribe(self) -> None: ...
+
+    def assignment(self) -> list[TopicPartition]:
+        return [TopicPartition(*partition) for partition in self.assigned]
+
+    def close(self) -> None: ...
+
     def get_watermark_offsets(self, where: TopicPartition, **_: object) -> tuple[int, int]:
         partition = Partition(where.topic, where.partition)
         if partition not in self.cached:
@@ -98,6 +105,10 @@ class Ends:
     def __init__(self) -> None:
         self.real: dict[Partition, int] = {HOT: 0, STILL: 0}
         self.answers = True
+        self.progressed = 0
+
+    def progress(self) -> None:
+        self.progressed += 1
 
     def within(self, _: float) -> Ends:
         return self
@@ -285,3 +296,22 @@ def test_a_partition_in_which_the_client_refuses_to_seek_is_assigned_again(
     unanswered.poll(seconds=6.0)
     assert unanswered.client.assigned == {HOT: 0, STILL: 5}
     assert unanswered.poll((STILL, 5)) == {STILL: [5]}
+
+
+def test_leaving_a_group_that_does_not_answer_makes_progress(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each step is short; all of them, and the end of the client, take longer."""
+    running(stage)
+    progressed: list[int] = []
+
+    def note(*_: float) -> list[Record]:
+        stage.now += 1.0
+        progressed.append(stage.ends.progressed)
+        return []
+
+    monkeypatch.setattr(stage.client, "consume", note)
+    monkeypatch.setattr(stage.client, "close", note)
+    stage.input.close()
+    assert len(progressed) > 10
+    assert progressed == list(range(1, len(progressed) + 1))

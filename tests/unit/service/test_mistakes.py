@@ -166,6 +166,11 @@ from tests.unit.service.configuring import LEAST, loaded, problems, with_lines
             "grace_seconds = 120",
             "service.watchdog_seconds: should be above service.grace_seconds (120), got 120",
         ),
+        (
+            "service",
+            "watchdog_seconds = 9.9",
+            "service.watchdog_seconds: should be greater than or equal to 10, got 9.9",
+        ),
         ("kafka", "call_timeout = 0", "kafka.call_timeout: should be greater than 0, got 0"),
         (
             "kafka.properties",
