@@ -50,6 +50,10 @@ _CLOCK: Final = (
     "right, or set message.timestamp.type=LogAppendTime on the topic"
 )
 _SIZE: Final = "raise max.message.bytes of the topic and kafka.largest_message"
+_COMPRESSED: Final = (
+    "raise receive.message.max.bytes in kafka.properties if the decompressed record is larger, or "
+    "move past it with `stream-fs checkpoint reset --keep-model --to-offset`"
+)
 
 # Trying again does not help: what the operator has to change.
 _PERMANENT: Final = {
@@ -68,6 +72,7 @@ _PERMANENT: Final = {
     ),
     KafkaError.MSG_SIZE_TOO_LARGE: _SIZE,
     KafkaError.RECORD_LIST_TOO_LARGE: _SIZE,
+    KafkaError._BAD_COMPRESSION: _COMPRESSED,
     KafkaError._UNKNOWN_TOPIC: _MISSING,
     KafkaError._UNKNOWN_PARTITION: _MISSING,
     KafkaError.INCONSISTENT_GROUP_PROTOCOL: (

@@ -9,7 +9,7 @@ import msgpack
 import numpy as np
 import pytest
 
-from stream_fs.errors import BadRecordRefused, PoisonFlood
+from stream_fs.errors import BadRecordRefused, FatalError, PoisonFlood
 from stream_fs.pipeline import events
 from stream_fs.records import Reason
 from stream_fs.wire.encoding import Sparse, encode_record
@@ -127,6 +127,31 @@ def test_of_many_large_bad_records_the_last_ones_are_shortened(
     letters = stream.letters()[stream.only]
     assert [len(letter.value or b"") for letter in letters] == [900_000] * 5 + [1024] * 25
     assert all(cuts(letter)["stream-fs-value-bytes"] == "900000" for letter in letters[5:])
+    assert_undisturbed(stream, 2)
+
+
+def test_a_record_that_the_client_does_not_decompress_names_the_ways_out(
+    make_stream: MakeStream, member: MakeMember
+) -> None:
+    """A few kilobytes in the topic, and above a limit of the client that a property raises."""
+    stream = make_stream(producing={"compression.type": "zstd", "message.max.bytes": 100_000_000})
+    good = chunks(2)
+    stream.feed(good[:FIRST])
+    stream.feed([bytes(90_000_000)])
+    stream.feed(good[FIRST:])
+    one = member(stream)
+    with pytest.raises(FatalError, match=r"at 40 .* reset --keep-model --to-offset") as caught:
+        one.until(lambda: False, "the large record")
+    one.die()
+    assert "raise receive.message.max.bytes in kafka.properties" in str(caught.value)
+
+    larger = dict(stream.configuration().kafka.properties) | {
+        "receive.message.max.bytes": 1_000_000_000
+    }
+    other = member(stream, {"kafka.properties": larger})
+    other.completes(2)
+    (letter,) = stream.letters()[stream.only]
+    assert cuts(letter)["stream-fs-value-bytes"] == "90000000"
     assert_undisturbed(stream, 2)
 
 

@@ -85,6 +85,7 @@ def test_the_class_says_what_can_be_done(said: KafkaError, expected: type[Transp
         (KafkaError.GROUP_AUTHORIZATION_FAILED, "consumer group"),
         (KafkaError.INVALID_TRANSACTION_TIMEOUT, "transaction.max.timeout.ms"),
         (KafkaError.MSG_SIZE_TOO_LARGE, "max.message.bytes"),
+        (KafkaError._BAD_COMPRESSION, "receive.message.max.bytes"),
         (KafkaError._UNKNOWN_TOPIC, "stream-fs topics create"),
     ],
 )
