@@ -82,7 +82,7 @@ def _produce(arguments: Arguments) -> ExitCode:
         missing=arguments.missing,
         seed=arguments.seed,
     )
-    _check_place(loaded, topic, arguments.partition)
+    allowed = _check_place(loaded, topic, arguments.partition)
     with interrupts() as check:
         feeder = Feeder(
             loaded.kafka_settings(),
@@ -90,6 +90,7 @@ def _produce(arguments: Arguments) -> ExitCode:
             arguments.partition,
             Pace(arguments.rate, time.monotonic),
             check,
+            allowed,
         )
         _feed(feeder, source, rewrite, topic, arguments)
     return ExitCode.OK
@@ -127,9 +128,10 @@ def _all(source: Source, arguments: Arguments) -> Iterator[bytes]:
         yield from source
 
 
-def _check_place(loaded: Configuration, topic: str, partition: int | None) -> None:
-    """An input topic that is there, with this partition."""
-    found = Topics(loaded.kafka_settings()).partitions([topic])
+def _check_place(loaded: Configuration, topic: str, partition: int | None) -> int:
+    """An input topic that is there, with this partition; the bytes of a batch that it allows."""
+    topics = Topics(loaded.kafka_settings())
+    found = topics.partitions([topic])
     if topic not in found:
         raise InvalidConfiguration(
             [
@@ -139,6 +141,7 @@ def _check_place(loaded: Configuration, topic: str, partition: int | None) -> No
         )
     if partition is not None and partition >= found[topic]:
         raise InvalidConfiguration([f"--partition: {topic} has {found[topic]}, counted from 0"])
+    return int(topics.config(topic)["max.message.bytes"])
 
 
 class _Bar:

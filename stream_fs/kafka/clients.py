@@ -65,9 +65,9 @@ def transactional_producer(
     return _made(Producer, settings.producer(transactional_id), settings, trouble)
 
 
-def feeding_producer(settings: ClientSettings, trouble: Trouble) -> Producer:
+def feeding_producer(settings: ClientSettings, trouble: Trouble, largest_batch: int) -> Producer:
     """An idempotent producer for input topics."""
-    return _made(Producer, settings.feeder(), settings, trouble)
+    return _made(Producer, settings.feeder(largest_batch), settings, trouble)
 
 
 def admin_client(settings: ClientSettings, trouble: Trouble) -> AdminClient:

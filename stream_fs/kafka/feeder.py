@@ -45,6 +45,7 @@ class Pace:
 class Feeder:
     """Feeds one topic. `partition` None spreads the records over its partitions.
 
+    A batch of several records has at most `largest_batch` bytes, which the topic has to allow.
     `check` is called again and again while records are sent; what it raises ends that.
     """
 
@@ -55,6 +56,7 @@ class Feeder:
         partition: int | None,
         pace: Pace,
         check: Callable[[], None],
+        largest_batch: int,
     ) -> None:
         self._settings = settings
         self._check = check
@@ -62,7 +64,7 @@ class Feeder:
         self._partition = -1 if partition is None else partition
         self._pace = pace
         self._trouble = Trouble()
-        self._producer = feeding_producer(settings, self._trouble)
+        self._producer = feeding_producer(settings, self._trouble, largest_batch)
         self._error: KafkaError | None = None
         self.sent = 0
         """Records handed to the client."""

@@ -191,7 +191,7 @@ class ClientSettings:
             **self._sizes(),
         }
 
-    def feeder(self) -> dict[str, Any]:
+    def feeder(self, largest_batch: int = BATCH_SIZE) -> dict[str, Any]:
         """For the producer that feeds an input topic: every record once, in its order."""
         return {
             **_SHARED,
@@ -203,7 +203,7 @@ class ClientSettings:
             "bootstrap.servers": self.bootstrap,
             "enable.idempotence": True,
             "message.timeout.ms": round(self.transaction_timeout * 1000),
-            **self._sizes(),
+            **self._sizes(largest_batch),
         }
 
     def admin(self) -> dict[str, Any]:
@@ -234,7 +234,7 @@ class ClientSettings:
             **fixed,
         }
 
-    def _sizes(self) -> dict[str, Property]:
+    def _sizes(self, largest_batch: int = BATCH_SIZE) -> dict[str, Property]:
         """The largest message, and the largest batch of several.
 
         A broker limits the size of batches, and the client does not divide one that is refused, so
@@ -243,7 +243,7 @@ class ClientSettings:
         wanted = int(self.properties.get("batch.size", BATCH_SIZE))
         return {
             "message.max.bytes": dead_letter_limit(self.largest_message),
-            "batch.size": min(wanted, BATCH_SIZE, self.largest_message),
+            "batch.size": min(wanted, largest_batch, BATCH_SIZE, self.largest_message),
         }
 
     def _unanswered(self, most: float) -> dict[str, Property]:

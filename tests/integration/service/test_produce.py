@@ -48,6 +48,18 @@ def test_records_arrive_as_they_are_and_in_their_order(
     assert err == ""  # no bar where there is no terminal
 
 
+def test_many_small_records_into_a_topic_that_allows_small_batches_only(
+    stream: Stream, topics: Topics, tmp_path: Path
+) -> None:
+    """A batch is what the broker limits, and the client does not divide one that is refused."""
+    name = topics.create("small", config={"max.message.bytes": "5000"})
+    values = chunks(100)
+    path = tmp_path / "x.msgpack"
+    path.write_bytes(b"".join(values))
+    assert produce(stream, path, "--topic", name) == ExitCode.OK
+    assert [record.value for record in stream.committed(name).values()] == values
+
+
 def test_json_lines_into_a_stream_of_json(make_stream: MakeStream, tmp_path: Path) -> None:
     stream = make_stream({"stream.format": "json"})
     path = tmp_path / "x.jsonl"
