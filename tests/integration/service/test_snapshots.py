@@ -38,7 +38,7 @@ WIDE: Changes = {
     "output.top": 5,
     "checkpoint.every_chunks": 1,
 }
-SMALL: Changes = {"kafka.largest_message": 500_000, "limits.record_bytes": 500_000}
+SMALL: Changes = {"kafka.largest_message": 60_000, "limits.record_bytes": 60_000}
 
 
 def wide(count: int) -> list[bytes]:
@@ -109,7 +109,7 @@ def test_a_snapshot_of_another_release_is_not_passed_over(
 
 
 def test_parts_are_as_large_as_messages_may_be(make_stream: MakeStream, member: MakeMember) -> None:
-    stream = make_stream({**WIDE, **SMALL}, producing={"batch.size": 400_000})
+    stream = make_stream({**WIDE, **SMALL}, producing={"batch.size": 50_000})
     configuration = stream.configuration()
     assert topic_problems(configuration, KafkaTopics(configuration.kafka_settings())) == []
     records = wide(FIRST + CHUNK)
@@ -120,7 +120,7 @@ def test_parts_are_as_large_as_messages_may_be(make_stream: MakeStream, member: 
     (_, *parts), *_ = read_state(stream).snapshots
     sizes = [len(value or b"") for _, value in parts]
     assert sum(sizes) > 1_000_000
-    assert max(sizes) == 500_000
+    assert max(sizes) == 60_000
     stream.feed(records[FIRST:])
     second = member(stream)
     second.completes(2)
@@ -142,5 +142,5 @@ def test_a_snapshot_with_parts_of_another_size_is_restored(
         one.die()
         (_, *parts), *_ = read_state(stream).snapshots
         largest.append(max(len(value or b"") for _, value in parts))
-    assert largest == [900_000, 500_000, 900_000]
+    assert largest == [900_000, 60_000, 900_000]
     assert_undisturbed(stream, 3)
