@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse
-from scipy.sparse.linalg import eigsh
+from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 
 from stream_fs.selector import View, eigenvectors, initial_state, params, read_chunk, update
 from stream_fs.selector.consensus import spectral_start
 from stream_fs.selector.eigenvectors import DENSE_ROWS, leading_eigenvectors
-from stream_fs.selector.graph import Graph
+from stream_fs.selector.graph import Graph, neighbour_graph
+from stream_fs.selector.nearest import nearest_with_numpy
 from tests.properties.streams import state_bytes
 
 ROWS = DENSE_ROWS + 500
@@ -33,11 +34,11 @@ def cliques(sizes: Any, bridge: float = 0.0) -> Graph:
     return Graph(csr, np.asarray(csr.sum(axis=1), np.float64).ravel())
 
 
-def ring(size: int) -> scipy.sparse.csr_array[Any]:
-    """A connected graph with distinct weights, each row joined to the next five; M itself."""
+def ring(size: int, width: int = 5) -> scipy.sparse.csr_array[Any]:
+    """A connected graph with distinct weights, each row joined to the next few; M itself."""
     rng = np.random.default_rng(1)
-    one = np.repeat(np.arange(size), 5)
-    other = (one + np.tile(np.arange(1, 6), size)) % size
+    one = np.repeat(np.arange(size), width)
+    other = (one + np.tile(np.arange(1, width + 1), size)) % size
     half = scipy.sparse.coo_array((rng.random(len(one)), (one, other)), shape=(size, size))
     S: Any = half + half.T
     scale = 1 / np.sqrt(np.asarray(S.sum(axis=1)).ravel())
@@ -109,13 +110,87 @@ def test_a_connected_graph_has_the_eigenvectors_of_the_iterative_solver() -> Non
     assert found.tobytes() == expected.tobytes()
 
 
-@pytest.mark.parametrize("M", [ring(ROWS), cliques([300] * 5).S / 299], ids=["ring", "cliques"])
-def test_iterated_products_find_the_same_space(M: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rayleigh quotients near those of the exact eigenvectors, and orthonormal."""
-    exact = leading_eigenvectors(M, 4, np.random.default_rng(0))
-    monkeypatch.setattr(eigenvectors, "WORK", 0.0)
-    found = leading_eigenvectors(M, 4, np.random.default_rng(0))
-    np.testing.assert_allclose(found.T @ found, np.eye(4), atol=1e-12)
+def normalised(S: Any) -> Any:
+    scale = 1 / np.sqrt(np.asarray(S.sum(axis=1)).ravel())
+    return scipy.sparse.csr_array(S.multiply(scale[:, None]).multiply(scale))
+
+
+def blobs(count: int) -> tuple[Graph, Any]:
+    """Groups of rows far apart, each with a neighbourhood graph of its own; and whose row it is."""
+    rng = np.random.default_rng(0)
+    group = rng.integers(0, count, ROWS)
+    rows = 10 * rng.normal(size=(count, 6))[group] + 0.1 * rng.normal(size=(ROWS, 6))
+    products = rows @ rows.T
+    return neighbour_graph(products, nearest_with_numpy(products, 5), np.arange(ROWS), ROWS), group
+
+
+GRAPHS: dict[str, Callable[[], Any]] = {
+    "connected": lambda: ring(ROWS),
+    "8 components, cluster-like": lambda: normalised(blobs(8)[0].S),
+    "5 equal components": lambda: cliques([300] * 5).S / 299,
+    "more components than vectors": lambda: normalised(blobs(15)[0].S),
+    "a giant and tiny ones": lambda: normalised(cliques([ROWS - 180, *[6] * 30]).S),
+    "chain": lambda: normalised(cliques([2] * (ROWS // 2), bridge=1.0).S),
+}
+
+
+@pytest.mark.parametrize("kind", GRAPHS)
+@pytest.mark.parametrize("exhausted", [False, True])
+def test_a_sparse_solver_finds_what_the_dense_one_does(
+    kind: str, exhausted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every copy of an eigenvalue too; also where the solver with one vector finds nothing."""
+    if exhausted:
+        monkeypatch.setattr(eigenvectors, "eigsh", no_convergence)
+    M = GRAPHS[kind]()
+    found = leading_eigenvectors(M, 10, np.random.default_rng(0))
+    monkeypatch.setattr(eigenvectors, "DENSE_ROWS", ROWS)
+    exact = leading_eigenvectors(M, 10, np.random.default_rng(0))
+    np.testing.assert_allclose(found.T @ found, np.eye(10), atol=1e-12)
     np.testing.assert_allclose(
-        np.trace(found.T @ (M @ found)), np.trace(exact.T @ (M @ exact)), rtol=0.01
+        np.trace(found.T @ (M @ found)), np.trace(exact.T @ (M @ exact)), rtol=1e-7
     )
+
+
+def no_convergence(*_: Any, **__: Any) -> Any:
+    raise ArpackNoConvergence("no convergence", np.empty(0), np.empty((ROWS, 0)))
+
+
+def test_groups_that_are_apart_are_the_clusters() -> None:
+    graph, group = blobs(10)
+    found = spectral_start([graph], 10, np.random.default_rng(0)).argmax(axis=1)
+    assert len(set(zip(group, found, strict=True))) == len(set(found)) == 10
+
+
+def test_rows_in_a_few_distances_give_the_same_bytes() -> None:
+    """One-hot rows and a few complete ones: the solver needs random vectors on the way."""
+    rows = np.eye(ROWS)
+    rows[:6] = 1.0
+    chosen = params([View("a", ROWS)], 5, max_iterations=10)
+    chunk = read_chunk(chosen.views, {"a": scipy.sparse.csr_array(rows)})
+    states = {state_bytes(update(initial_state(chosen), chunk)[0]) for _ in range(3)}
+    assert len(states) == 1
+
+
+@pytest.mark.parametrize(("width", "clusters"), [(5, 2), (5, 100), (100, 10)])
+def test_the_work_is_limited_whatever_the_graph(
+    width: int, clusters: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neighbours count: with many of them a product takes most of the time."""
+    touched = []
+
+    def given_up(M: Any, **named: Any) -> Any:
+        touched.append(named["maxiter"] * (named["ncv"] - named["k"]) * M.nnz)
+        return no_convergence()
+
+    def counted(M: Any, X: Any, _least: float) -> Any:
+        touched.append(eigenvectors.DEGREE * X.shape[1] * M.nnz)
+        return X
+
+    monkeypatch.setattr(eigenvectors, "eigsh", given_up)
+    monkeypatch.setattr(eigenvectors, "_filtered", counted)
+    monkeypatch.setattr(eigenvectors, "RESIDUAL", 0.0)
+    monkeypatch.setattr(eigenvectors, "WORK", 1e9)
+    leading_eigenvectors(ring(ROWS, width), clusters, np.random.default_rng(0))
+    assert len(touched) >= 2
+    assert sum(touched) < 2e9
