@@ -2,7 +2,7 @@
 
 How records fall into batches depends on polling; a chunk must not. So a part remembers which of
 its rows came as sparse pairs, and the form of a chunk is decided from its records alone: a view is
-CSR in a chunk when every record that has it gave it as a sparse pair, or when less than half
+CSR in a chunk when every record that has it gave it as a sparse pair, or when less than an eighth
 of the view's values in the chunk were given, and dense otherwise.
 """
 

@@ -148,7 +148,7 @@ def test_rows_that_wait_for_the_first_chunk_stay_sparse() -> None:
     selector = MultiViewSelector([View("a", 40)], 2, max_iterations=10)
     other = MultiViewSelector([View("a", 40)], 2, max_iterations=10)
     for size, form in ((30, scipy.sparse.csr_array), (2, np.asarray), (30, scipy.sparse.csr_array)):
-        rows = rng.random((size, 40)) * (rng.random((size, 40)) < 0.1)
+        rows = rng.random((size, 40)) * (rng.random((size, 40)) < 0.03)
         rows -= rng.random((size, 40)) * (form is np.asarray)
         selector.partial_fit({"a": form(rows)})
         other.partial_fit({"a": rows})

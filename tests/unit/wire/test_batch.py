@@ -113,15 +113,23 @@ def test_one_dense_row_makes_a_short_chunk_dense() -> None:
 def test_a_chunk_with_few_values_stays_sparse_with_a_dense_row() -> None:
     """Its memory does not follow rows × features, however the records were divided."""
     decoder = RecordDecoder([DeclaredView("a", 50)])
-    values = [encode_record({"a": Sparse([i], [2.0])}) for i in range(9)]
+    values = [encode_record({"a": Sparse([i], [2.0])}) for i in range(12)]
     values[4] = encode_record({"a": [-0.0, -1.0, *[0.0] * 48]})
     together = to_chunk([decoder.decode(values)])
-    divided = to_chunk([decoder.decode(values[i:][:2]) for i in range(0, 9, 2)])
+    divided = to_chunk([decoder.decode(values[i:][:2]) for i in range(0, 12, 2)])
     taken = decoder.decode(values)
-    taken_apart = to_chunk([taken.take(0, 4), taken.take(4, 5), taken.take(5, 9)])
+    taken_apart = to_chunk([taken.take(0, 4), taken.take(4, 5), taken.take(5, 12)])
     for chunk in (together, divided, taken_apart):
         rows: Any = chunk.views["a"].rows
         assert isinstance(rows, scipy.sparse.csr_array)
-        assert rows.nnz == 8 + 50
+        assert rows.nnz == 11 + 50
         assert chunk_bytes(chunk) == chunk_bytes(together)
         assert rows[[4]].toarray().tolist() == [[0.0, -1.0, *[0.0] * 48]]
+
+
+def test_a_chunk_with_several_dense_rows_is_dense() -> None:
+    """CSR would take more memory and several times as long."""
+    decoder = RecordDecoder([DeclaredView("a", 50)])
+    values = [encode_record({"a": Sparse([i], [2.0])}) for i in range(12)]
+    values[3:5] = [encode_record({"a": [1.0] * 50})] * 2
+    assert isinstance(to_chunk([decoder.decode(values)]).views["a"].rows, np.ndarray)
