@@ -16,6 +16,9 @@ from stream_fs.errors import IncompatibleState
 from stream_fs.selector.arrays import Floats
 from stream_fs.selector.params import Params, View
 
+LEAST_COUNT = 1e-150
+"""Least count of a view's instances: its square and its inverse are ordinary numbers."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Range:
@@ -137,11 +140,22 @@ def _unseen(view: View, params: Params, zeros: Callable[[Any], Floats]) -> ViewS
 
 
 def decay(state: State) -> State:
-    """Everything so far at ρ of its weight; the variance-like sums at ρ², the sketch at √ρ."""
-    rho = state.params.decay
+    """Everything so far at ρ of its weight; the variance-like sums at ρ², the sketch at √ρ.
+
+    A view with a count below `LEAST_COUNT` is as if it had never been seen.
+    """
+    params = state.params
+    rho = params.decay
     if rho == 1.0 or state.chunk == 0:
         return state
-    views = {name: _decay_view(view, rho) for name, view in state.views.items()}
+    views = {
+        view.name: (
+            _decay_view(state.views[view.name], rho)
+            if rho * state.views[view.name].n >= LEAST_COUNT
+            else _unseen(view, params, np.zeros)
+        )
+        for view in params.views
+    }
     return replace(state, views=views, j=rho * state.j)
 
 

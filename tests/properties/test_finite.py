@@ -21,6 +21,7 @@ from stream_fs.selector import (
     read_chunk,
     update,
 )
+from stream_fs.selector.state import decay as decayed
 from stream_fs.selector.state import flatten
 from tests.properties.streams import SEEDS, presence
 
@@ -193,6 +194,28 @@ def test_the_largest_parameters(largest: dict[str, float], preset: Any, dtype: A
         a, b = rng.random((60, 5)), rng.random((60, 4))
         a[::2] = np.nan
         state = feed(state, {"a": a.astype(dtype), "b": b.astype(dtype)})
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("transform", TRANSFORMS)
+@pytest.mark.parametrize(("decay", "chunks"), [(0.5, 1100), (1e-20, 16), (5e-324, 1)])
+def test_a_view_that_is_absent_until_little_is_left(
+    decay: float, chunks: int, transform: Any, preset: Any
+) -> None:
+    """Its count becomes zero: neither tinier and tinier, nor the tiniest number for good."""
+    rng = np.random.default_rng(10)
+    views = [View("a", 5, transform), View("b", 4)]
+    limits = {"min_iterations": 1, "max_iterations": 1}
+    state = initial_state(params(views, 3, preset=preset, decay=decay, **limits))
+    both = {"a": rng.random((9, 5)), "b": rng.random((9, 4))}
+    state = feed(state, both)
+    for _ in range(chunks):
+        state = decayed(state)
+        count = state.views["a"].n
+        assert count == 0 or np.isfinite(1 / count**2)
+    assert not state.views["a"].seen
+    absent = feed(state, {"b": both["b"]})
+    feed(merge([absent, feed(absent, {"b": both["b"]})]), both)
 
 
 LARGE_LAMBDAS = [1e6, float(np.finfo(np.float64).max)]
