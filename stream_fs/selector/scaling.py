@@ -110,13 +110,6 @@ def unit(rows: Rows, *, owned: bool = False) -> Rows:
     return np.asarray(np.divide(rows, norms, out=rows if owned else None))
 
 
-def working_precision(rows: Rows, *carried: Floats) -> Rows:
-    """Float32 rows as float64 where products with what is carried could leave float32's range."""
-    if rows.dtype == np.float64 or fits_single(rows, *carried):
-        return rows
-    return rows.astype(np.float64)
-
-
 def fits_single(rows: Rows, *carried: Floats) -> bool:
     """Whether products of the rows with what is carried stay well within float32's range."""
     values = rows.data if isinstance(rows, scipy.sparse.csr_array) else rows

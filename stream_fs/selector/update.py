@@ -41,7 +41,7 @@ from stream_fs.selector.imputation import energy, impute, transposed_product
 from stream_fs.selector.params import Params, View
 from stream_fs.selector.problem import Problem
 from stream_fs.selector.randomness import generator, signs
-from stream_fs.selector.scaling import fits_single, minmax, unit, widen, working_precision
+from stream_fs.selector.scaling import fits_single, minmax, unit, widen
 from stream_fs.selector.state import Moments, Range, Sketch, State, ViewState, decay
 from stream_fs.selector.updates import Ties, orthogonality, ties
 
@@ -206,7 +206,7 @@ def _scale(view: View, before: ViewState, rows: Rows) -> tuple[Range | None, Sca
         return span, minmax(rows, span)
     if view.transform == "unit":
         return None, unit(rows)
-    return None, working_precision(rows, before.sum, before.Q, before.V)
+    return None, rows
 
 
 def _start_at_random(state: State, parts: Sequence[_Part]) -> tuple[Floats, list[Floats]]:

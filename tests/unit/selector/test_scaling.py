@@ -10,7 +10,7 @@ import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stream_fs.selector.scaling import minmax, unit, widen, working_precision
+from stream_fs.selector.scaling import fits_single, minmax, unit, widen
 from stream_fs.selector.state import Range
 from tests.properties.streams import SEEDS, dense
 
@@ -94,14 +94,10 @@ def test_rows_end_with_unit_length_or_zero(
 @pytest.mark.parametrize("peak", [1e-20, 1.0, 1e20])
 def test_single_precision_is_left_where_it_cannot_hold_the_products(peak: float) -> None:
     rows = np.full((2, 2), peak, np.float32)
-    expected = np.float32 if peak == 1.0 else np.float64
-    assert working_precision(rows).dtype == expected
-    assert working_precision(scipy.sparse.csr_array(rows)).dtype == expected
-    ones = np.ones((2, 2), np.float32)
-    assert working_precision(ones, np.array([1.0, peak])).dtype == (
-        np.float64 if peak == 1e20 else np.float32
-    )
-    assert working_precision(rows.astype(np.float64)).dtype == np.float64
+    assert fits_single(rows) == (peak == 1.0)
+    assert fits_single(scipy.sparse.csr_array(rows)) == (peak == 1.0)
+    assert fits_single(np.ones((2, 2), np.float32), np.array([1.0, peak])) == (peak != 1e20)
+    assert fits_single(np.zeros((2, 2), np.float32))
 
 
 def test_a_range_never_narrows() -> None:
