@@ -21,7 +21,7 @@ from stream_fs.errors import (
 )
 
 # The producer is void, and a new one that takes over can go on: another took over, or the broker
-# voided the transaction after its timeout.
+# voided the transaction after its timeout, see `KafkaOutbox`.
 _FENCED: Final = {
     KafkaError._FENCED,
     KafkaError.PRODUCER_FENCED,

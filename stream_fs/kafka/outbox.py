@@ -43,6 +43,7 @@ class KafkaOutbox:
         self._producer: Producer | None = None
         self._taken = False
         self._open = False
+        self._began = 0.0  # the open transaction
         self._since = 0.0  # it is being taken over
         self._committing = False  # the outcome is open: nothing but `commit` again may follow
         self.trouble = Trouble()
@@ -79,7 +80,7 @@ class KafkaOutbox:
         """Open a transaction; local, the broker hears of it with the first record."""
         with self._acting("beginning a transaction"):
             self._owned().begin_transaction()
-        self._open = True
+        self._open, self._began = True, time.monotonic()
 
     def send(self, records: Sequence[Outgoing]) -> list[int]:
         """Publish, wait for every acknowledgement, and tell the offsets in the records' order."""
@@ -177,7 +178,11 @@ class KafkaOutbox:
 
     @contextmanager
     def _acting(self, doing: str, otherwise: type[TransportError] | None = None) -> Iterator[None]:
-        """Translate errors; a fenced producer is of no more use."""
+        """Translate errors; a fenced producer is of no more use.
+
+        The broker reports a transaction that it voided after its timeout as if another owner had
+        fenced the producer.
+        """
         try:
             with translated(f"{doing} as {self._id}", self.trouble, otherwise):
                 try:
@@ -186,8 +191,13 @@ class KafkaOutbox:
                     if (verdict := self._verdict()) is not None:
                         raise KafkaException(verdict) from exception
                     raise
-        except FencedError:
+        except FencedError as error:
+            timeout = self._settings.transaction_timeout
+            overdue = self._open and time.monotonic() - self._began >= timeout
             self._discard()
+            if overdue and not error.given_up:
+                text = f"{error}; the transaction was open for longer than {timeout:g} s"
+                raise FencedError(text, given_up=True) from error
             raise
 
     def _verdict(self) -> KafkaError | None:

@@ -200,8 +200,8 @@ class MergeFailed:
     """The merge did not come through.
 
     It is tried again (`retried`, `aborted`), taken over again (`fenced` by another owner, or
-    `undecided`: the outcome of the commit is unknown), or waits until there is something else to
-    merge (`refused`).
+    `undecided`: the outcome of the commit is unknown, or the transaction timed out), or waits until
+    there is something else to merge (`refused`).
     """
 
     outcome: Literal["retried", "aborted", "fenced", "undecided", "refused"]

@@ -121,7 +121,8 @@ class Metrics:
             "stream_fs_transaction_failures_total",
             "Transactions that did not come through at once, by outcome: retried, aborted (and "
             "sent again), given_up (a snapshot out of turn), fenced (by another owner), undecided "
-            "(nobody knows how it ended, so the partition is taken over anew).",
+            "(the outcome of the commit is unknown, or the transaction timed out, so the partition "
+            "is taken over anew).",
             "outcome",
         )
         self.last_commit = self._gauge(
@@ -188,8 +189,9 @@ class Metrics:
         self.merge_failures = self._counter(
             "stream_fs_merge_failures_total",
             "Attempts to merge that failed, by outcome: retried, aborted (and sent again), fenced "
-            "(by another owner), undecided (the outcome of the commit is unknown, so the merge is "
-            "taken over anew), refused (until there is something else to merge).",
+            "(by another owner), undecided (the outcome of the commit is unknown, or the "
+            "transaction timed out, so the merge is taken over anew), refused (until there is "
+            "something else to merge).",
             "outcome",
             of=STREAM,
         )

@@ -141,8 +141,9 @@ def test_who_is_fenced_while_sending(backend: KafkaBackend) -> None:
     old.begin()
     old.send([Outgoing(topic, None, b"old", partition=0)])
     new = owner(KafkaOutbox(settings, name))
-    with pytest.raises(FencedError):
+    with pytest.raises(FencedError) as caught:
         old.send([Outgoing(topic, None, b"old", partition=0)] * 1000)
+    assert not caught.value.given_up
     with pytest.raises(FencedError, match="has to be taken over"):
         old.begin()
     assert backend.published(topic) == []
@@ -172,8 +173,9 @@ def test_a_transaction_that_takes_too_long_is_fenced(own_backend: KafkaBackend) 
     place = Partition(topic, 0)
     end = own_backend.end_of(place)
     until(lambda: own_backend.end_of(place) > end, "the broker ends the transaction")
-    with pytest.raises(FencedError):
+    with pytest.raises(FencedError, match="open for longer than 5 s") as caught:
         outbox.commit()
+    assert caught.value.given_up, "no other owner has taken over"
     owner(outbox).begin()
     outbox.send([Outgoing(topic, b"key", b"again", partition=0)])
     outbox.commit()

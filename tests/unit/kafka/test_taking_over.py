@@ -66,6 +66,32 @@ def test_a_commit_that_is_open_is_given_up_and_not_sent_again(
     assert caught.value.given_up
 
 
+class Fenced(Unanswered):
+    """A producer that takes over, and is fenced before it commits."""
+
+    def init_transactions(self, _: float) -> None: ...
+
+    def commit_transaction(self, _: float) -> None:
+        raise KafkaException(KafkaError(KafkaError._FENCED, "newer instance", fatal=True))
+
+
+@pytest.mark.parametrize(("seconds", "timed_out"), [(59.0, False), (60.0, True)])
+def test_a_transaction_that_timed_out_was_not_fenced_by_another_owner(
+    monkeypatch: pytest.MonkeyPatch, seconds: float, timed_out: bool
+) -> None:
+    now = 1000.0
+    monkeypatch.setattr(module, "transactional_producer", lambda *_: Fenced())
+    monkeypatch.setattr("stream_fs.kafka.outbox.time.monotonic", lambda: now)
+    outbox = KafkaOutbox(ClientSettings("nowhere:1", "g", transaction_timeout=60.0), "g/in/0")
+    assert outbox.take_over()
+    outbox.begin()
+    now += seconds
+    with pytest.raises(FencedError) as caught:
+        outbox.commit()
+    assert caught.value.given_up == timed_out
+    assert outbox.take_over(), "it may be taken over again either way"
+
+
 class Steps(Uncommitted):
     """A producer without a failure; it notes its calls that wait for the broker."""
 
