@@ -33,7 +33,7 @@ _GLANCE_SECONDS: Final = 0.5
 _PROBE_SECONDS: Final = 0.2
 """How long a poll waits for an answer when the connection was last heard of as broken."""
 
-_LEAVE_SECONDS: Final = 10.0
+_LEAVE_SECONDS: Final = 5.0
 """How long `close` waits for the end of a rebalance, in steps of `_LEAVE_STEP_SECONDS`."""
 _LEAVE_STEP_SECONDS: Final = 0.05
 _LEAVE_BATCH: Final = 1000
@@ -336,6 +336,9 @@ class KafkaInput:
         it. That may abort the process (librdkafka issue 4792), and partitions of the outstanding
         one are never revoked. `unsubscribe` waits until the rebalance has ended; only it would
         take a static member out of the group, which keeps its place when it is closed.
+
+        Without a broker no rebalance ends, and one that waits for a slow member may take minutes:
+        then what is still assigned is given up when the client is closed.
         """
         if not self._static:
             self._consumer.unsubscribe()
@@ -346,6 +349,8 @@ class KafkaInput:
             self._consumer.consume(_LEAVE_BATCH, _LEAVE_STEP_SECONDS)
             held = not self._static and bool(self._consumer.assignment())
             if not (held or self._rebalanced) or time.monotonic() > until:
+                return
+            if self.trouble.reason is not None:
                 return
 
     def _event(self, message: Received) -> None:

@@ -11,6 +11,7 @@ from stream_fs.kafka import ClientSettings, KafkaTransport, Rebalance
 from stream_fs.kafka.settings import Property
 from stream_fs.pipeline.ports import Partition
 from tests.contracts.backend import Published
+from tests.integration.processes import wait_until
 from tests.integration.topics import PATIENCE_SECONDS, Topics, end_of, flush
 
 _BRISK = {"heartbeat.interval.ms": 500, "session.timeout.ms": 6000}
@@ -54,6 +55,17 @@ class KafkaBackend:
 
     def transport(self, group: str = "group") -> KafkaTransport:
         return KafkaTransport(self.settings(group), "stream", self.state_topic)
+
+    def assigned(self, count: int, group: str = "group") -> None:
+        """Wait until the broker has assigned so many partitions to the members of a group."""
+        name = self.settings(group).group
+
+        def enough() -> bool:
+            (answer,) = self.topics.admin.describe_consumer_groups([name]).values()
+            members = answer.result(PATIENCE_SECONDS).members
+            return sum(len(one.assignment.topic_partitions) for one in members) >= count
+
+        wait_until(enough, f"{count} partitions are assigned")
 
     def produce(
         self,

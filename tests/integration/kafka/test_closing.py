@@ -9,7 +9,7 @@ import pytest
 
 from stream_fs.kafka import Rebalance
 from stream_fs.pipeline.ports import Partition
-from tests.contracts.waiting import Member, until
+from tests.contracts.waiting import Member
 from tests.integration.kafka.backend import KafkaBackend
 from tests.integration.topics import PATIENCE_SECONDS, Topics
 
@@ -24,15 +24,7 @@ def test_partitions_that_are_assigned_while_closing_are_never_reported(
     partition = Partition(backend.topic(), 0)
     member = Member()
     source = backend.transport().input([partition.topic], member)
-    group = backend.settings().group
-
-    def assigned() -> bool:
-        """By the broker; the client has a callback outstanding, for it is not polled."""
-        (answer,) = topics.admin.describe_consumer_groups([group]).values()
-        members = answer.result(PATIENCE_SECONDS).members
-        return any(one.assignment.topic_partitions for one in members)
-
-    until(assigned, "the partition is assigned")
+    backend.assigned(1)  # without a poll: the client's callback is outstanding
     source.close()
     assert member.mine == set()
     assert "assigned" not in dict(member.events)
@@ -65,10 +57,12 @@ def test_members_may_be_closed_at_any_moment(topics: Topics, rebalance: Rebalanc
         )
         for seed in range(PROCESSES)
     ]
-    for process in processes:
-        try:
+    try:
+        for process in processes:
             said, errors = process.communicate(timeout=PATIENCE_SECONDS)
-        finally:
+            assert process.returncode == 0, errors
+            assert said.split() == ["closed"] * MEMBERS
+    finally:
+        for process in processes:
             process.kill()
-        assert process.returncode == 0, errors
-        assert said.split() == ["closed"] * MEMBERS
+            process.communicate()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -177,6 +178,22 @@ def test_closing_does_not_wait_for_a_broker_that_is_gone(
     brittle.start()
     owner(impatient.outbox(partition)).close()
     assert own_backend.published(partition.topic) == []
+
+
+@pytest.mark.parametrize("rebalance", [Rebalance.EAGER, Rebalance.COOPERATIVE])
+def test_closing_amid_a_rebalance_does_not_wait_for_a_broker_that_is_gone(
+    own_topics: Topics, brittle: Broker, rebalance: Rebalance
+) -> None:
+    backend = KafkaBackend(own_topics, rebalance)
+    partition = Partition(backend.topic(), 0)
+    member = Member()
+    source = backend.transport().input([partition.topic], member)
+    backend.assigned(1)  # without a poll: the client's callback is outstanding
+    brittle.kill()
+    began = time.monotonic()
+    source.close()
+    assert time.monotonic() - began < 3
+    assert member.mine == set()
 
 
 def test_taking_over_and_restoring_wait_for_the_broker(
