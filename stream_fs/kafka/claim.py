@@ -48,8 +48,8 @@ class Claim:
         return self.wanted is not None and (offset is None or offset >= self.wanted)
 
     def place(self, offset: int, now: float) -> None:
-        """Something is asked for, from this offset on."""
-        self.placed = offset
+        """Something is asked for, from this offset on; the end is reported again behind it."""
+        self.placed, self.reached = offset, None
         self._reminder, self._pause = now + FIRST_PAUSE, FIRST_PAUSE
 
     def reach(self, offset: int) -> None:

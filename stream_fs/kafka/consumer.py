@@ -198,7 +198,6 @@ class KafkaInput:
 
     def resume(self, partition: Partition, offset: int) -> None:
         """Deliver this partition, from this offset on."""
-        self._claim(partition).reached = None
         self._ask_again(partition, offset)
 
     def _ask_again(self, partition: Partition, offset: int) -> None:
@@ -348,9 +347,8 @@ class KafkaInput:
             self._offsets.progress()
             self._consumer.consume(_LEAVE_BATCH, _LEAVE_STEP_SECONDS)
             held = not self._static and bool(self._consumer.assignment())
-            if not (held or self._rebalanced) or time.monotonic() > until:
-                return
-            if self.trouble.reason is not None:
+            done = not (held or self._rebalanced)
+            if done or self.trouble.reason is not None or time.monotonic() > until:
                 return
 
     def _event(self, message: Received) -> None:

@@ -52,7 +52,8 @@ _CLOCK: Final = (
 _SIZE: Final = "raise max.message.bytes of the topic and kafka.largest_message"
 _COMPRESSED: Final = (
     "raise receive.message.max.bytes in kafka.properties if the decompressed record is larger, or "
-    "move past it with `stream-fs checkpoint reset --keep-model --to-offset`"
+    "move past it with "
+    "`stream-fs checkpoint reset --topic T --partition P --to-offset N --keep-model`"
 )
 
 # Trying again does not help: what the operator has to change.

@@ -343,13 +343,10 @@ class MemoryInput:
         log = self._broker.log(*partition)
         return log.start, log.end
 
-    def known_end(self, partition: Partition) -> int | None:
-        """The offset behind the last message."""
-        return self._broker.log(*partition).end
-
     def unread(self, partition: Partition, position: int) -> int | None:
-        """The number of offsets from `position` on."""
-        return max(0, self._broker.log(*partition).end - position)
+        """The number of messages from `position` on."""
+        log = self._broker.log(*partition)
+        return sum(entry.visible for entry in log.between(position, log.stable_end))
 
     def complaint(self) -> str | None:
         """Memory is always there."""
@@ -394,11 +391,13 @@ class MemoryInput:
         log, position = self._broker.log(*partition), self._positions[partition]
         if position < log.start:
             raise OffsetGone(f"{partition} begins at offset {log.start}, wanted {position}")
-        entries = log.between(position, position + most)
+        entries = log.between(position, min(position + most, log.stable_end))
         if entries:
             self._positions[partition] = entries[-1].offset + 1
         return [
-            Message(*partition, e.offset, e.timestamp, e.key, e.value, e.headers) for e in entries
+            Message(*partition, e.offset, e.timestamp, e.key, e.value, e.headers)
+            for e in entries
+            if e.visible
         ]
 
 

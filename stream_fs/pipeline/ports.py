@@ -181,10 +181,6 @@ class Input(Protocol):
         """The first offset that is still there, and the one behind the last."""
         ...
 
-    def known_end(self, partition: Partition) -> int | None:
-        """The offset behind the last message, as far as is known without asking."""
-        ...
-
     def unread(self, partition: Partition, position: int) -> int | None:
         """How many offsets from `position` on can be delivered, as far as is known without asking.
 

@@ -302,15 +302,10 @@ class Task:
 
     @property
     def _is_behind(self) -> bool:
-        """Whether the log has the records of another chunk already, as far as is known.
-
-        Its end counts also what cannot be read yet, in open transactions of producers.
-        """
+        """Whether the log has the records of another chunk already, as far as is known."""
         if self._chunker is None:
             return False
-        end = self._input.known_end(self.partition)
-        unread = 0 if end is None else max(0, end - self._chunker.position)
-        return self._chunker.good + unread >= self._cut.records
+        return self._chunker.good + (self.lag or 0) >= self._cut.records
 
     def _look_ahead(self) -> bool:
         """Use the time that a transaction takes; whether to go on without a poll.

@@ -64,14 +64,9 @@ class FileInput:
         """From 0; the end is known when it is reached, and `Reading` judges what is missing."""
         return 0, self._reading.position if self._reading.exhausted else LARGEST
 
-    def known_end(self, partition: Partition) -> int | None:  # noqa: ARG002  # there is but one
-        """The number of records, when all were read."""
-        return self._reading.position if self._reading.exhausted else None
-
-    def unread(self, partition: Partition, position: int) -> int | None:
-        """The number of records from `position` on, when the end is known."""
-        end = self.known_end(partition)
-        return None if end is None else max(0, end - position)
+    def unread(self, partition: Partition, position: int) -> int | None:  # noqa: ARG002  # one only
+        """The number of records from `position` on, when all were read."""
+        return max(0, self._reading.position - position) if self._reading.exhausted else None
 
     def complaint(self) -> str | None:
         """A file is there, or an error."""

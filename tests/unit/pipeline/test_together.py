@@ -16,7 +16,7 @@ from stream_fs.errors import (
 from stream_fs.pipeline import events, task, waiting
 from stream_fs.pipeline.memory import Call, MemoryInput
 from stream_fs.pipeline.outcome import announce, fold
-from stream_fs.pipeline.ports import Partition
+from stream_fs.pipeline.ports import Outgoing, Partition
 from stream_fs.pipeline.settings import DeadLetterSettings
 from stream_fs.pipeline.transaction import Aside, at_once
 from tests.unit.pipeline.lives import (
@@ -131,8 +131,8 @@ def test_none_waits_longer_than_it_may(seconds: float, most: int, pace: Any) -> 
 def test_what_the_log_seems_to_hold_is_waited_for_so_long_and_no_longer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Its end counts also what is no record: the marks of transactions, what was compacted."""
-    monkeypatch.setattr(MemoryInput, "known_end", lambda *_: 1_000_000)
+    """Offsets count that are no records: the markers of transactions, what was compacted."""
+    monkeypatch.setattr(MemoryInput, "unread", lambda *_: 1_000_000)
     made = broker()
     fill(made, VALUES)
     life = Life(made, settings(linger=1.0, checkpoint_every=100))
@@ -140,6 +140,19 @@ def test_what_the_log_seems_to_hold_is_waited_for_so_long_and_no_longer(
     began = life.now
     life.until(lambda: ends(life) == [1, 9])
     assert 1.0 < life.now - began < 1.5
+
+
+@ASIDES
+def test_the_records_of_an_open_transaction_are_not_waited_for(aside: Aside) -> None:
+    made = broker()
+    fill(made, VALUES)
+    producer = made.transport("other", {}).outbox(Partition(TOPIC, 0))
+    assert producer.take_over()
+    producer.begin()
+    producer.send([Outgoing(TOPIC, None, value, partition=0) for value in VALUES])
+    life = Life(made, settings(linger=LONG, checkpoint_every=100), aside=aside)
+    life.until(lambda: ends(life) == [1, 9])
+    assert life.now < LONG
 
 
 @ASIDES
@@ -307,7 +320,7 @@ def test_the_records_of_chunks_that_wait_are_told_as_waiting(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """They are told as folded later, and taken off then."""
-    monkeypatch.setattr(MemoryInput, "known_end", lambda *_: 1_000_000)
+    monkeypatch.setattr(MemoryInput, "unread", lambda *_: 1_000_000)
     made = broker()
     fill(made, list(records(20 + 15 + 7)))
     life = Life(made, settings(linger=LONG, checkpoint_every=100))

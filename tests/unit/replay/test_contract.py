@@ -133,7 +133,6 @@ class TestFileInput:
     _ = InputContract
     test_resuming_again_goes_to_the_new_offset = _.test_resuming_again_goes_to_the_new_offset
     test_a_paused_partition = _.test_a_paused_partition_is_silent_until_it_is_resumed
-    test_the_known_end = _.test_the_known_end_follows_what_was_delivered
     test_nothing_is_unread = _.test_nothing_is_unread_when_everything_was_delivered
     test_raised_out_of_poll = _.test_what_the_assignment_raises_comes_out_of_poll
     test_raised_out_of_close = _.test_what_the_assignment_raises_comes_out_of_close
