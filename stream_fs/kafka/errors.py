@@ -53,7 +53,7 @@ _SIZE: Final = "raise max.message.bytes of the topic and kafka.largest_message"
 _COMPRESSED: Final = (
     "raise receive.message.max.bytes in kafka.properties if the decompressed record is larger, or "
     "move past it with "
-    "`stream-fs checkpoint reset --topic T --partition P --to-offset N --keep-model`"
+    "`stream-fs checkpoint reset --topic T --partition P --keep-model --to-offset N`"
 )
 
 # Trying again does not help: what the operator has to change.
