@@ -9,7 +9,7 @@ those releases refuse; without it they would begin anew.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import replace
 
 from stream_fs.checkpoint import (
@@ -17,7 +17,6 @@ from stream_fs.checkpoint import (
     MergeProgress,
     Progress,
     StateKeys,
-    decode_merge_progress,
     decode_progress,
     encode_marker,
     encode_merge_progress,
@@ -26,8 +25,7 @@ from stream_fs.checkpoint import (
     read_manifest,
 )
 from stream_fs.errors import CheckpointError
-from stream_fs.pipeline.ports import Outgoing, Partition, StateLog, Transport
-from stream_fs.pipeline.restore import newest_values
+from stream_fs.pipeline.ports import Outgoing, Partition, StateLog
 from stream_fs.pipeline.settings import StreamSettings
 
 
@@ -84,31 +82,6 @@ def migration_records(
     return [*deleted, left]
 
 
-def find_merge(
-    transport: Transport, settings: StreamSettings, home: Partition
-) -> Generator[None, None, MergeProgress | None]:
-    """The progress of the stream's merge; without an owner in it, of a legacy merge it wrote."""
-    key = settings.owner.merge_key
-    log = transport.state_log(home)
-    try:
-        values = yield from newest_values(log, (key, LEGACY_MERGE_KEY).__contains__, key)
-    finally:
-        log.close()
-    if key in values:
-        value = values[key]
-        return None if value is None else decode_merge_progress(value)
-    legacy = _legacy_merge(values)
-    if legacy is None:
-        return None
-    for part in legacy.parts:
-        if part.topic in settings.state_topics:
-            place = Partition(part.topic, part.partition)
-            stream = yield from _last_stream(transport, place)
-            if stream is not None:
-                return legacy if stream == settings.stream else None
-    return None
-
-
 def merge_migration_records(
     settings: StreamSettings, home: Partition, legacy: MergeProgress
 ) -> list[Outgoing]:
@@ -117,30 +90,3 @@ def merge_migration_records(
     progress = encode_merge_progress(replace(legacy, owner=owner))
     values = {owner.merge_key: progress, LEGACY_MERGE_KEY: encode_marker(owner)}
     return [Outgoing(topic, key, value, (), home.number) for key, value in values.items()]
-
-
-def _legacy_merge(values: Mapping[bytes, bytes | None]) -> MergeProgress | None:
-    value = values.get(LEGACY_MERGE_KEY)
-    try:
-        return None if value is None or marker_owner(value) else decode_merge_progress(value)
-    except CheckpointError:
-        return None
-
-
-def _last_stream(transport: Transport, partition: Partition) -> Generator[None, None, str | None]:
-    """The stream that a partition's legacy state belongs to, or that has migrated it."""
-    keys = StateKeys(None, *partition)
-    log = transport.state_log(partition)
-    try:
-        values = yield from newest_values(log, keys.progress.__eq__, keys.progress)
-        value = values.get(keys.progress)
-        try:
-            progress = legacy_progress(value)
-            owner = None if value is None else marker_owner(value)
-        except CheckpointError:
-            return None
-        if progress is not None:
-            return (yield from origin_stream(log, keys, progress))
-        return None if owner is None else owner.stream
-    finally:
-        log.close()

@@ -15,8 +15,9 @@ from stream_fs.checkpoint import MergeProgress
 from stream_fs.errors import IncompatibleState, InvalidMessage, RetriableError
 from stream_fs.pipeline import events
 from stream_fs.pipeline.gathering import Gathering
-from stream_fs.pipeline.legacy import find_merge, merge_migration_records
+from stream_fs.pipeline.legacy import merge_migration_records
 from stream_fs.pipeline.merged import Merged, merged, parts_of
+from stream_fs.pipeline.ownership import find_merge
 from stream_fs.pipeline.ports import Outbox, Partition, Transport
 from stream_fs.pipeline.settings import StreamSettings
 from stream_fs.pipeline.task import Surroundings

@@ -8,13 +8,25 @@ they would publish two sequences of rankings under it, with the same group share
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 
-from stream_fs.checkpoint import Owner, Progress, StateKeys, decode_progress, parse_key
+from stream_fs.checkpoint import (
+    LEGACY_MERGE_KEY,
+    MergeProgress,
+    Owner,
+    Progress,
+    StateKeys,
+    decode_merge_progress,
+    decode_progress,
+    marker_owner,
+    parse_key,
+)
 from stream_fs.errors import CheckpointError, CorruptProgress, ForeignState
 from stream_fs.pipeline.legacy import legacy_progress, origin_stream
 from stream_fs.pipeline.ports import Outbox, Partition, StateLog, Transport
 from stream_fs.pipeline.restore import newest_values
+from stream_fs.pipeline.settings import StreamSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +158,29 @@ def acquire(
     return found, previous
 
 
+def find_merge(
+    transport: Transport, settings: StreamSettings, home: Partition
+) -> Generator[None, None, MergeProgress | None]:
+    """The progress of the stream's merge; without an owner in it, of a legacy merge it wrote.
+
+    A legacy merge is the owner's where the legacy states of its partitions are.
+    """
+    key = settings.owner.merge_key
+    with closing(transport.state_log(home)) as log:
+        values = yield from newest_values(log, (key, LEGACY_MERGE_KEY).__contains__, key)
+    if key in values:
+        value = values[key]
+        return None if value is None else decode_merge_progress(value)
+    legacy = _legacy_merge(values)
+    for part in () if legacy is None else legacy.parts:
+        if part.topic in settings.state_topics:
+            place = Partition(part.topic, part.partition)
+            wrote = yield from _wrote_legacy(transport, place, settings.owner)
+            if wrote is not None:
+                return legacy if wrote else None
+    return None
+
+
 def _is_progress(key: bytes, partition: Partition) -> bool:
     parsed = parse_key(key)
     if parsed is None or parsed.holds != "progress":
@@ -158,6 +193,34 @@ def _owners(values: Mapping[bytes, bytes | None]) -> Iterator[Owner]:
         parsed = parse_key(key)
         if value is not None and parsed is not None and parsed.keys.owner is not None:
             yield parsed.keys.owner
+
+
+def _legacy_merge(values: Mapping[bytes, bytes | None]) -> MergeProgress | None:
+    value = values.get(LEGACY_MERGE_KEY)
+    try:
+        return None if value is None or marker_owner(value) else decode_merge_progress(value)
+    except CheckpointError:
+        return None
+
+
+def _wrote_legacy(
+    transport: Transport, partition: Partition, owner: Owner
+) -> Generator[None, None, bool | None]:
+    """Whether a partition's legacy state is, or was before its migration, that of an owner.
+
+    None where there is none that can be read.
+    """
+    key = StateKeys(None, *partition).progress
+    with closing(transport.state_log(partition)) as log:
+        # Before the marker is read: the state may be migrated in between.
+        found = yield from locate(log, partition, owner, transport.group_offset)
+        if found.legacy is not None:
+            return True
+        value = (yield from newest_values(log, key.__eq__, key)).get(key)
+    try:
+        return None if value is None else marker_owner(value) == owner
+    except CheckpointError:
+        return None
 
 
 def _shared(partition: Partition, owner: Owner, other: Owner, what: str) -> ForeignState:

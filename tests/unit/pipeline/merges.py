@@ -40,7 +40,7 @@ def outsider(made: MemoryBroker) -> MemoryTransport:
     return made.transport("g", {TOPIC: STATE})
 
 
-def give(made: MemoryBroker, *shares: tuple[Life, Sequence[int]]) -> None:
+def give(made: MemoryBroker, *shares: tuple[Life, Sequence[int]], group: str = "g") -> None:
     """Let the group assign exactly these partitions."""
     by_member = {id(life.worker._input): numbers for life, numbers in shares}
 
@@ -48,7 +48,7 @@ def give(made: MemoryBroker, *shares: tuple[Life, Sequence[int]]) -> None:
         return [Partition(TOPIC, number) for number in by_member.get(id(member), [])]
 
     made._share = share  # type: ignore[method-assign, assignment]  # in place of the even one
-    made._rebalance("g")
+    made._rebalance(group)
 
 
 def settle(life: Life, rounds: int = 2) -> None:

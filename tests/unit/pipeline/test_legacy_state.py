@@ -44,7 +44,15 @@ from tests.unit.pipeline.lives import (
     settings,
     undisturbed,
 )
-from tests.unit.pipeline.merges import merged_rankings, merging, more, sequences, settle, stream
+from tests.unit.pipeline.merges import (
+    give,
+    merged_rankings,
+    merging,
+    more,
+    sequences,
+    settle,
+    stream,
+)
 from tests.unit.pipeline.owners import (
     BLUE,
     PLACE,
@@ -281,6 +289,25 @@ def test_a_legacy_merge_goes_on_without_a_gap() -> None:
         old.commit()
     left = [m.value for m in made.committed(STATE) if m.key == LEGACY_MERGE_KEY][-1]
     assert marker_owner(left or b"") == merging().owner
+
+
+def test_the_legacy_merge_of_another_group_is_left_alone() -> None:
+    """A member that has only the first partition, without a state, is not refused itself."""
+    first = stream()
+    life = Life(first, merging())
+    settle(life)
+    life.worker.stop()
+    made = stream()
+    for number in (1, 2):
+        place = Partition(TOPIC, number)
+        write_state(made, place, exported(transport(first, merging()), merging(), place))
+    before = decode_merge_progress(last(first, merging().owner.merge_key))
+    write_merge(made, before)
+    other = Life(made, merging(group="other"))
+    give(made, (other, [0]), group="other")
+    settle(other)
+    assert other.of(events.MergeTaken)
+    assert decode_merge_progress(last(made, LEGACY_MERGE_KEY)) == replace(before, owner=None)
 
 
 def test_a_legacy_merge_of_topics_that_are_not_read_is_left_alone() -> None:
