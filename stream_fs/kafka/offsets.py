@@ -23,7 +23,7 @@ from confluent_kafka.admin._listoffsets import OffsetSpec
 
 from stream_fs.errors import RetriableError
 from stream_fs.kafka.clients import Progress, admin_client, unobserved
-from stream_fs.kafka.errors import Trouble, translated
+from stream_fs.kafka.errors import Trouble, classified, translated
 from stream_fs.kafka.settings import ClientSettings
 from stream_fs.pipeline.ports import Partition
 
@@ -83,8 +83,9 @@ class Offsets:
     def committed(self, group: str, partition: Partition) -> int | None:
         """The offset that a group has committed, if it has."""
         self.progress()
+        doing = f"asking for the offset of {partition} in group {group}"
         asked = ConsumerGroupTopicPartitions(group, [TopicPartition(*partition)])
-        with translated(f"asking for the offset of {partition} in group {group}", self.trouble):
+        with translated(doing, self.trouble):
             answers = self._admin.list_consumer_group_offsets(
                 [asked], request_timeout=self._patience
             )
@@ -93,6 +94,8 @@ class Offsets:
             except TimeoutError as reason:
                 raise RetriableError(f"no answer within {self._patience:g} s") from reason
         (answer,) = found.topic_partitions or [TopicPartition(*partition)]
+        if answer.error is not None:
+            raise classified(answer.error, doing, self.trouble)
         return answer.offset if answer.offset >= 0 else None
 
     def count(self, topic: str) -> int:

@@ -98,3 +98,26 @@ def test_each_question_begins_with_progress() -> None:
     asked.decided_end(PLACE)
     assert asked.count(PLACE.topic) == 2
     assert questions == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("offset", "error", "expected"),
+    [(7, None, 7), (-1001, None, None), (-1001, KafkaError.NOT_COORDINATOR, RetriableError)],
+)
+def test_an_offset_that_cannot_be_read_is_not_one_that_was_never_committed(
+    offset: int, error: int | None, expected: Any
+) -> None:
+    class Group:
+        def list_consumer_group_offsets(self, _: Any, **__: Any) -> dict[str, Future[Any]]:
+            problem = None if error is None else KafkaError(error)
+            place = SimpleNamespace(offset=offset, error=problem)
+            answer: Future[Any] = Future()
+            answer.set_result(SimpleNamespace(topic_partitions=[place]))
+            return {"g": answer}
+
+    asked = Offsets(cast(AdminClient, Group()), Trouble(), 1.0)
+    if expected is RetriableError:
+        with pytest.raises(RetriableError, match="NOT_COORDINATOR"):
+            asked.committed("g", PLACE)
+    else:
+        assert asked.committed("g", PLACE) == expected
