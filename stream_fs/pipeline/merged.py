@@ -83,15 +83,15 @@ def merged(
         as_of=message.as_of,
         records=(
             Outgoing(settings.rankings_topic, sent.key, sent.value, sent.headers),
-            _progress_record(settings, home, settings.owner.merge_key, progress),
+            _progress_record(settings, home, progress),
         ),
     )
 
 
 def _progress_record(
-    settings: StreamSettings, home: Partition, key: bytes, progress: MergeProgress
+    settings: StreamSettings, home: Partition, progress: MergeProgress
 ) -> Outgoing:
-    topic = settings.state_topics[home.topic]
+    topic, key = settings.state_topics[home.topic], settings.owner.merge_key
     return Outgoing(topic, key, encode_merge_progress(progress), (), home.number)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from functools import partial
@@ -188,38 +189,36 @@ def _said_of_property(name: str, value: Property, said: str) -> str:
 
 
 def _ranking_size(found: Found) -> Iterator[Problem]:
-    """Whether every ranking fits into a message, as far as all that this depends on is right."""
-    keys = ("stream.name", "stream.topics", "output.top", "output.format", "kafka.largest_message")
-    if "selector" not in found.sections or not all(key in found.keys for key in keys):
-        return
-    name, topics, top, format, largest = (found.keys[key] for key in keys)
-    enough = Configuration.model_construct(
-        stream=sections.Stream.model_construct(name=name, topics=topics),
-        views=found.sections["views"],
-        selector=found.sections["selector"],
-        output=sections.Output.model_construct(top=top, format=format),
-        kafka=sections.Kafka.model_construct(largest_message=largest),
-    )
-    if (message := ranking_problem(enough)) is not None:
+    """Whether every ranking fits into a message."""
+    names = ("stream.name", "stream.topics", "output.top", "output.format")
+    enough = _excerpt(found, (*names, "kafka.largest_message"))
+    if enough is not None and (message := ranking_problem(enough)) is not None:
         yield Problem(("output", "top"), message)
 
 
 def _state_size(found: Found) -> Iterator[Problem]:
-    """Whether the state fits into messages, as far as all that this depends on is right."""
-    kafka = ("kafka.group", "kafka.largest_message")
-    keys = ("stream.name", "stream.topics", "merge.enabled", *kafka)
-    if "selector" not in found.sections or not all(key in found.keys for key in keys):
-        return
-    name, topics, merged, group, largest = (found.keys[key] for key in keys)
-    enough = Configuration.model_construct(
-        stream=sections.Stream.model_construct(name=name, topics=topics),
-        views=found.sections["views"],
-        selector=found.sections["selector"],
-        merge=sections.Merge.model_construct(enabled=merged),
-        kafka=sections.Kafka.model_construct(group=group, largest_message=largest),
-    )
-    if (message := state_problem(enough)) is not None:
+    """Whether the state fits into messages."""
+    names = ("stream.name", "stream.topics", "merge.enabled", "kafka.group")
+    enough = _excerpt(found, (*names, "kafka.largest_message"))
+    if enough is not None and (message := state_problem(enough)) is not None:
         yield Problem(("kafka", "largest_message"), message)
+
+
+def _excerpt(found: Found, keys: Sequence[str]) -> Configuration | None:
+    """A configuration of views, selector and these keys; None unless all of them are valid."""
+    if "selector" not in found.sections or not all(key in found.keys for key in keys):
+        return None
+    values: dict[str, dict[str, Any]] = defaultdict(dict)
+    for key in keys:
+        section, name = key.split(".")
+        values[section][name] = found.keys[key]
+    parts: dict[str, Any] = {}
+    for section, given in values.items():
+        declared: Any = Configuration.model_fields[section].annotation
+        parts[section] = declared.model_construct(**given)
+    return Configuration.model_construct(
+        views=found.sections["views"], selector=found.sections["selector"], **parts
+    )
 
 
 def _selector(
