@@ -127,7 +127,7 @@ class FencedError(TransportError):
     """Somebody else owns the partition now; nothing more can be published for it.
 
     Or it is ``given_up`` and nobody else's: only who takes over again can tell how a commit ended,
-    or the broker does not know of our transaction, or has voided it after its timeout.
+    or the broker does not know the transaction, or has aborted it after its timeout.
     """
 
     def __init__(self, text: str, *, given_up: bool = False) -> None:

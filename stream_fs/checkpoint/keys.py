@@ -1,4 +1,4 @@
-"""Keys of the state topic: which record holds what, and whose state it is.
+"""Keys of the state topic, which name the content of a record and the owner of the state.
 
     stream/group/topic/partition/progress
     stream/group/topic/partition/slot/manifest
@@ -101,7 +101,7 @@ def slot(snapshot: int) -> int:
 
 
 def parse_key(key: bytes) -> Key | None:
-    """What a key stands for; None for a key that `StateKeys` cannot have made."""
+    """The parsed key; None for one that `StateKeys` cannot have produced."""
     match = _KEY.fullmatch(key)
     if match is None:
         return None

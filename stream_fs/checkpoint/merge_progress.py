@@ -56,7 +56,7 @@ def encode_merge_progress(progress: MergeProgress) -> bytes:
 
 
 def largest_merge_progress(params: Params, owner: Owner, topic: str, partitions: int) -> int:
-    """Bytes that no such record exceeds, where it lists so many partitions of a topic."""
+    """Upper bound of the bytes of a record that lists so many partitions of a topic."""
     return len(
         encode_merge_progress(
             MergeProgress(

@@ -87,7 +87,7 @@ def decode_progress(data: bytes) -> Progress:
 
 
 def encode_owner(owner: keys.Owner | None) -> dict[str, Plain]:
-    """The first fields of a progress record: its version, and the owner where that names one."""
+    """The first fields of a progress record: the version and, unless legacy, the owner."""
     if owner is None:
         return {"v": LEGACY_VERSION}
     return {"v": VERSION, "stream": owner.stream, "group": owner.group}
@@ -109,7 +109,7 @@ def encode_marker(owner: keys.Owner) -> bytes:
 
 
 def marker_owner(data: bytes) -> keys.Owner | None:
-    """The owner that a record names, be it a marker or not; None in a legacy record."""
+    """The owner that a marker or a progress record names; None in a legacy record."""
     try:
         return decode_owner(mapping(unpack(data)), "progress record")
     except Malformed as error:

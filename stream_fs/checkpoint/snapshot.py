@@ -38,7 +38,7 @@ PART_BYTES: Final = 900_000
 
 
 def part_bytes(largest_message: int) -> int:
-    """Largest part and largest manifest where the values of messages have at most so many bytes."""
+    """Bytes of the largest part and the largest manifest, given the limit of a message's value."""
     return min(PART_BYTES, largest_message)
 
 
@@ -122,7 +122,7 @@ def encode(
 
 
 def largest_manifest(params: Params, origin: str) -> int:
-    """Bytes that no manifest of a model with these parameters and this origin exceeds."""
+    """Upper bound of the bytes of a manifest with these parameters and this origin."""
     description, arrays = flatten(outline(params, origin))
     manifest = Manifest(
         fingerprint=params.fingerprint,
@@ -172,7 +172,7 @@ def decode(manifest: bytes, parts: Parts | Sequence[bytes], expected: Params) ->
 
 
 def _entries(arrays: Mapping[str, Floats]) -> tuple[ArrayEntry, ...]:
-    """Where arrays lie that follow each other."""
+    """Positions of arrays that are stored one after the other."""
     entries: list[ArrayEntry] = []
     for name, array in arrays.items():
         entries.append(ArrayEntry(name, array.shape, entries[-1].end if entries else 0))

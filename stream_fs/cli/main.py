@@ -80,7 +80,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _message(error: Exception) -> str:
-    """What went wrong, and the notes on what was being done."""
+    """The message of the error, followed by its notes."""
     return "; ".join([_what(error), *getattr(error, "__notes__", ())])
 
 

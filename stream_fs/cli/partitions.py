@@ -34,7 +34,7 @@ def add_place(parser: argparse.ArgumentParser) -> None:
 
 
 class Selected(NamedTuple):
-    """Partitions that a command is about, the way to their state, and what the pipeline is told."""
+    """The partitions of a command, the transport to their state, and the settings."""
 
     transport: Transport
     settings: StreamSettings
@@ -42,7 +42,7 @@ class Selected(NamedTuple):
 
     @property
     def only(self) -> Partition:
-        """The partition, where there has to be one."""
+        """The partition of a command that takes exactly one."""
         if len(self.partitions) > 1:
             raise InvalidConfiguration(
                 [f"--topic, --partition: name one partition, not {len(self.partitions)} of them"]
@@ -77,7 +77,7 @@ def selected(
 
 
 def kafka_transport(loaded: Configuration) -> KafkaTransport:
-    """The broker of a configuration."""
+    """The transport to the broker of a configuration."""
     states = loaded.state_topics()
     return KafkaTransport(loaded.kafka_settings(), loaded.stream.name, states.__getitem__)
 

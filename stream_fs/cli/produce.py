@@ -129,7 +129,7 @@ def _all(source: Source, arguments: Arguments) -> Iterator[bytes]:
 
 
 def _check_place(loaded: Configuration, topic: str, partition: int | None) -> int:
-    """An input topic that is there, with this partition; the bytes of a batch that it allows."""
+    """Check that topic and partition exist; the bytes of a batch that the topic allows."""
     topics = Topics(loaded.kafka_settings())
     found = topics.partitions([topic])
     if topic not in found:

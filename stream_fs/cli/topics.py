@@ -70,7 +70,7 @@ def _create(arguments: Arguments) -> ExitCode:
 
 
 def _check_input(loaded: Configuration, topics: Topics) -> None:
-    """Refuse to make the other topics for an input topic that does not exist: a mistyped name."""
+    """Raise where an input topic does not exist, before any topic is made for a mistyped name."""
     existing = topics.partitions(loaded.stream.topics)
     missing = [name for name in loaded.stream.topics if name not in existing]
     if missing:
@@ -95,7 +95,7 @@ def _check(arguments: Arguments) -> ExitCode:
 
 
 def _foreign_states(loaded: Configuration, topics: Topics) -> list[str]:
-    """What is wrong with the owner of the states, in those partitions that have a place for one."""
+    """Conflicts of ownership, in the partitions that the state topics have."""
     states = loaded.state_topics()
     inputs = topics.partitions(list(states))
     existing = topics.partitions(list(states.values()))

@@ -24,9 +24,9 @@ Mask: TypeAlias = NDArray[np.bool_]
 
 MASK_SUFFIX = "_wen_folds"
 LEAST = 2
-"""Instances of the smallest data set: with fewer there is nothing to compare."""
+"""Fewest instances of a data set: with one there is nothing to compare."""
 UNREADABLE = (ValueError, EOFError, BadZipFile)
-"""What numpy raises on a file, or an array in it, that it cannot or may not read."""
+"""What numpy raises for an unreadable file or array."""
 
 
 @dataclass(frozen=True)

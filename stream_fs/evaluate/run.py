@@ -22,7 +22,7 @@ def measure_missing(
 ) -> Iterator[Task]:
     """Measure the tasks that are not in the store, one after the other; yields each when done.
 
-    A method that refuses the data set is noted in the store, and the run goes on. Any other error
+    A method that refuses the data set is noted in the store, and the run continues. Any other error
     ends it, with a note that says what was being measured.
     One thread: sums are added in the same order on every machine, and times compare.
     """

@@ -30,7 +30,7 @@ class Claim:
     told: int | None = None
     """Where the partition ends, as the broker says while it is silent."""
     reached: int | None = None
-    """The last stable offset, when everything before it had been delivered; see `reach`."""
+    """The last stable offset at which everything before it had been delivered; see `reach`."""
     _asked: tuple[int, int] | None = None
     """The offset and the end at which it was found to stand still."""
     _gap: tuple[int, int] | None = None
@@ -48,7 +48,7 @@ class Claim:
         return self.wanted is not None and (offset is None or offset >= self.wanted)
 
     def place(self, offset: int, now: float) -> None:
-        """Something is asked for, from this offset on; the end is reported again behind it."""
+        """Record a seek to this offset; the end of the partition is reported again after it."""
         self.placed, self.reached = offset, None
         self._reminder, self._pause = now + FIRST_PAUSE, FIRST_PAUSE
 

@@ -37,7 +37,7 @@ LOGGER.addFilter(_WithoutAttempts())
 
 
 def unobserved() -> None:
-    """The `Progress` that nothing depends on."""
+    """The `Progress` of clients that no watchdog observes."""
 
 
 def input_consumer(

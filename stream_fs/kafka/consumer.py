@@ -34,10 +34,10 @@ _PROBE_SECONDS: Final = 0.2
 """How long a poll waits for an answer when the connection was last heard of as broken."""
 
 _LEAVE_SECONDS: Final = 5.0
-"""How long `close` waits for the end of a rebalance, in steps of `_LEAVE_STEP_SECONDS`."""
+"""How long `close` waits for a rebalance to end, in steps of `_LEAVE_STEP_SECONDS`."""
 _LEAVE_STEP_SECONDS: Final = 0.05
 _LEAVE_BATCH: Final = 1000
-"""Messages that are dropped with every step."""
+"""Messages that each step discards, at most."""
 
 _GONE: Final = {
     KafkaError._AUTO_OFFSET_RESET,
@@ -201,7 +201,7 @@ class KafkaInput:
         self._ask_again(partition, offset)
 
     def _ask_again(self, partition: Partition, offset: int) -> None:
-        """Let the client deliver from where the last delivery ended."""
+        """Seek to the offset where the last delivery ended."""
         self._claim(partition).place(offset, time.monotonic())
         self._place(partition, offset)
 
@@ -274,7 +274,7 @@ class KafkaInput:
         return end if end >= 0 else None
 
     def unread(self, partition: Partition, position: int) -> int | None:
-        """0 where the client has reached the last stable offset, and the broker names no later one.
+        """0 if the client has reached the last stable offset, and the broker reports no later one.
 
         Until then the high watermark counts, and with it the offsets of transaction markers, of
         aborted records and of open transactions.
@@ -415,8 +415,8 @@ class KafkaInput:
 
         They are always numbers. For `OFFSET_END` the client would query the broker itself, and
         would return to the end with every late answer, also after a `seek`: records would be
-        skipped, and no event tells when the last query is answered. So where no broker answers,
-        they are assigned at 0. Should that fetch fail, `_assign_again` follows.
+        skipped, and no event marks the last answer. So where no broker answers, partitions are
+        assigned at 0. If that fetch fails, `_assign_again` follows.
         """
         ends = dict.fromkeys(partitions, 0)
         for topic in {partition.topic for partition in partitions}:
@@ -441,7 +441,7 @@ class KafkaInput:
     ) -> None:
         self._rebalanced = True
         gone = [Partition(p.topic, p.partition) for p in partitions]
-        # Those that were assigned while the group is left were never reported.
+        # Partitions that were assigned while leaving the group were never reported.
         self._tell(event, [partition for partition in gone if partition in self._claims])
         for partition in gone:
             self._claims.pop(partition, None)

@@ -58,7 +58,7 @@ class Delivery(Messages):
 def without_events(
     received: Sequence[Received], handle: Callable[[Received], None]
 ) -> Sequence[Received]:
-    """The messages among these; `handle` gets the others: errors, and ends of partitions."""
+    """The messages; `handle` is called with the events: errors, and ends of partitions."""
     events = [message for message in received if message.error() is not None]
     if not events:
         return received
@@ -70,7 +70,7 @@ def without_events(
 def delivered(
     received: Sequence[Received], wanted: Mapping[Partition, int]
 ) -> dict[Partition, Delivery]:
-    """The messages at or behind the offset that is wanted of their partition."""
+    """The messages from the offset that is wanted of their partition on."""
     found: dict[Partition, Delivery] = {}
     for place, messages in _by_place(received).items():
         partition = Partition(*place)

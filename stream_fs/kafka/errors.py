@@ -212,7 +212,7 @@ def classified(
 
 
 def _cause(error: KafkaError) -> int:
-    """The error's code; for `_FATAL`, which names its cause in words only, that of the cause."""
+    """The error's code; for `_FATAL`, the code of the cause that its text names."""
     code: int = error.code()
     if code != KafkaError._FATAL:
         return code

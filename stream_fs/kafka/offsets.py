@@ -30,8 +30,7 @@ from stream_fs.pipeline.ports import Partition
 _ATTEMPT_SECONDS: Final = 5.0
 """How long one attempt waits; the next one may find that another broker leads."""
 _SPARE_SECONDS: Final = 0.5
-"""How much longer an answer is waited for than the client's own limit, which says more where it is
-kept."""
+"""Added to the client's own timeout, whose error says more, so that it comes first."""
 _EARLIEST: Final = OffsetSpec.earliest()  # type: ignore[no-untyped-call]  # it has no types
 _LATEST: Final = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # it has no types
 

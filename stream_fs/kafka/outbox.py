@@ -151,8 +151,7 @@ class KafkaOutbox:
     def _produce(self, record: Outgoing, deliveries: _Deliveries, place: int) -> None:
         """Hand one record to the client, waiting for room in its queue.
 
-        There is room at the latest when a record in the queue is given up, after the timeout of the
-        transaction.
+        The queue has room at the latest when a record in it times out, with the transaction.
         """
         self._progress()
         partition = -1 if record.partition is None else record.partition
@@ -178,10 +177,10 @@ class KafkaOutbox:
 
     @contextmanager
     def _acting(self, doing: str, otherwise: type[TransportError] | None = None) -> Iterator[None]:
-        """Translate errors; a fenced producer is of no more use.
+        """Translate errors; a fenced producer is discarded.
 
-        The broker reports a transaction that it voided after its timeout as if another owner had
-        fenced the producer.
+        A transaction that the broker aborted after its timeout is reported as if another owner
+        had fenced the producer.
         """
         try:
             with translated(f"{doing} as {self._id}", self.trouble, otherwise):

@@ -17,7 +17,7 @@ _DAY_MS: Final = 86_400_000
 _BATCH_BYTES: Final = 1_024
 """More than the frame of a batch with one record."""
 _STATE_BATCH_BYTES: Final = 4_096
-"""The same with a key of the state topic, which has the names of stream, group and topic."""
+"""The same with a key of the state topic, which contains stream, group and topic."""
 _BROKER_TIME: Final = {"message.timestamp.type": "LogAppendTime"}
 """Of what we write: a broker refuses records that are stamped more than an hour ahead of its own
 clock, so a clock that is wrong here would stop the stream. Their content has no such time."""
@@ -32,7 +32,7 @@ class TopicPlan:
     replication: int = BROKER_DEFAULT
     config: Mapping[str, str] = field(default_factory=dict)
     holds_input: bool = False
-    """Whether it is an input topic: those are made only on request (`--partitions`)."""
+    """Whether it is an input topic, which is created only on request (`--partitions`)."""
     follows: bool = False
     """Whether fewer partitions would be too few: there is one for each of another topic's."""
 

@@ -30,7 +30,7 @@ class Rebalance(StrEnum):
 Property = str | int | float | bool
 
 BATCH_SIZE: Final = 1_000_000
-"""Bytes of a batch of several messages, at most: the client's default."""
+"""Maximum bytes of a batch of several messages: the client's default."""
 
 _SHARED: Final[dict[str, Property]] = {
     "client.id": "stream-fs",
@@ -100,7 +100,7 @@ def is_secret(name: str) -> bool:
 
 
 def _require_whole(name: str, value: Property) -> None:
-    """Refuse a number that the client reads and this module does not, such as 0x10000."""
+    """Raise for a number that only the client can parse, such as 0x10000."""
     try:
         int(value)
     except ValueError:

@@ -134,7 +134,7 @@ class Topics:
         return found
 
     def _done(self, doing: str, name: str, answer: Future[None], faster: int) -> bool:
-        """Wait for the answer; False for the error by which another process was faster."""
+        """Wait for the answer; False for `faster`, the error where another process came first."""
         with self._asking(f"{doing} {name}"):
             try:
                 answer.result(self._limit)

@@ -17,7 +17,7 @@ from stream_fs.pipeline.ports import Assignment, Partition
 class KafkaTransport:
     """See `stream_fs.pipeline.ports.Transport`.
 
-    `stream` is the name of the stream, which the transactional ids have beside the group.
+    `stream` is the name of the stream, part of the transactional ids as is the group.
     `state_topic_of` gives the name of the state topic of an input topic; both have as many
     partitions.
     """
@@ -66,6 +66,6 @@ class KafkaTransport:
         return KafkaStateLog(self._settings, partition, self._offsets)
 
     def _id(self, owned: str, *, legacy: bool) -> str:
-        """A transactional id; those of releases that write legacy states lack the stream."""
+        """A transactional id; in releases that write legacy states, it has no stream."""
         group = self._settings.group
         return f"{group}/{owned}" if legacy else f"{group}/{self._stream}/{owned}"

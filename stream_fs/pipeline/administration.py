@@ -1,4 +1,4 @@
-"""What an operator may do to the state of a partition: inspect, reset, export and import it.
+"""Operations on the state of a partition: inspect, reset, export and import.
 
 Every change acquires the transactional id of the partition before it reads anything: that fences a
 running service, so nothing is committed between what is read here and what is written. The service
@@ -37,8 +37,8 @@ T = TypeVar("T")
 class Standing:
     """Where a partition stands: its progress (None before the first chunk), and the input's ends.
 
-    The input holds the offsets [first, end). `others` are the owners of other states of the
-    partition in the same topic, in words, where it has none itself.
+    The input holds the offsets [first, end). `others` names the owners of other states of the
+    partition in the same topic; empty if the stream has a state.
     """
 
     partition: Partition
@@ -93,7 +93,7 @@ def standing(transport: Transport, settings: StreamSettings, partition: Partitio
 def foreign_states(
     transport: Transport, settings: StreamSettings, partitions: Sequence[Partition]
 ) -> list[str]:
-    """A sentence for every partition whose state keeps this stream from running."""
+    """Why the states of partitions prevent this stream from running, a message each."""
     problems = []
     for partition in partitions:
         try:
@@ -108,8 +108,8 @@ def foreign_states(
 def forget(transport: Transport, settings: StreamSettings, partition: Partition) -> str | None:
     """Let the partition begin anew where a new one begins (`start`), with an empty model.
 
-    Works whatever is in its progress record. Where there is nothing to forget, nothing is changed,
-    and what is there of other owners is returned, in words.
+    The progress record need not be readable. Without a state nothing is changed; then the owners of
+    other states are returned, as text.
     """
     with _acquired(transport, settings, partition) as acquired:
         acquired.found.check()
@@ -153,9 +153,9 @@ def begin_at(
 def exported(transport: Transport, settings: StreamSettings, partition: Partition) -> Export:
     """The model of a partition and how far its rankings are, which may be some chunks further.
 
-    Nothing is acquired, and a running service goes on: where compaction has overtaken the snapshot,
-    a newer one is read. Raises `InvalidParameter` before the first chunk, what `LocatedState.check`
-    does, and what `newest_usable` does.
+    Nothing is acquired, and a running service continues. If compaction removes the snapshot
+    meanwhile, a newer one is read. Raises `InvalidParameter` before the first chunk, and what
+    `LocatedState.check` and `newest_usable` raise.
     """
     before: Progress | None = None
     while True:
@@ -226,7 +226,7 @@ class _Acquired:
         return _standing(self.transport, self.found, self.found.progress)
 
     def bounds(self) -> Standing:
-        """The input's ends, whatever is in the progress record."""
+        """The input's ends, without reading the progress record."""
         return _standing(self.transport, self.found, None)
 
     def model(self, progress: Progress) -> Model:
@@ -236,9 +236,9 @@ class _Acquired:
         return model_of(restored)
 
     def install(self, model: Model, published: Progress | None = None) -> None:
-        """Put a model in the place of what is there; `published` describes its last ranking.
+        """Replace the state by a model; `published` describes its last ranking.
 
-        Without it nothing is known of a ranking, and the model says where to go on.
+        Without it no ranking is recorded, and the model determines where to continue.
         """
         settings, partition = self.settings, self.found.partition
         number = self._next_snapshot()
@@ -250,7 +250,7 @@ class _Acquired:
 
     @contextmanager
     def transaction(self) -> Iterator[Outbox]:
-        """A transaction, committed at the end; with it a legacy state is migrated."""
+        """A transaction, committed at the end, that also migrates a legacy state."""
         first = self._first()  # read before the transaction: its end would be waited for
         self.outbox.begin()
         self.outbox.send(first)
@@ -265,7 +265,7 @@ class _Acquired:
         return 0 if before is None else before.snapshots[0].number + 1
 
     def _first(self) -> list[Outgoing]:
-        """What becomes of the legacy records."""
+        """Records that migrate a legacy state, or mark the absence of one."""
         settings, partition = self.settings, self.found.partition
         if self.found.legacy is not None:
             legacy = _to_the_end(legacy_keys(self.log, partition))
@@ -304,7 +304,7 @@ def _standing(transport: Transport, found: LocatedState, progress: Progress | No
 
 
 def _at(model: Model, chunk: int, offset: int) -> Model:
-    """The model with the number of the last published chunk, going on at an offset."""
+    """The model with the number of the last published chunk, continuing at an offset."""
     return replace(model, state=replace(model.state, chunk=chunk), next=offset)
 
 

@@ -4,7 +4,7 @@ A legacy state belongs to the stream that its snapshots name as their origin. It
 recorded: that a group has committed offsets of the partition shows that it was this one. The state
 is migrated once, in one transaction: the model is written under the keys of its owner, the legacy
 snapshots are deleted, and the legacy progress record becomes a marker, a record of a version that
-those releases refuse; without it they would begin anew.
+those releases refuse; without it they would start over.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def legacy_keys(log: StateLog, partition: Partition) -> Generator[None, None, li
 
 
 def marker(settings: StreamSettings, partition: Partition) -> Outgoing:
-    """The record that keeps releases which write legacy states from beginning anew."""
+    """The record that prevents releases which write legacy states from starting over."""
     return Outgoing(
         settings.state_topics[partition.topic],
         StateKeys(None, *partition).progress,
@@ -76,7 +76,7 @@ def marker(settings: StreamSettings, partition: Partition) -> Outgoing:
 def migration_records(
     settings: StreamSettings, partition: Partition, legacy: Sequence[bytes]
 ) -> list[Outgoing]:
-    """What replaces the records of a legacy state, with these keys."""
+    """The records that replace those of a legacy state with these keys."""
     left = marker(settings, partition)
     deleted = [replace(left, key=key, value=None) for key in legacy if key != left.key]
     return [*deleted, left]

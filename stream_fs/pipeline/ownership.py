@@ -31,13 +31,13 @@ from stream_fs.pipeline.settings import StreamSettings
 
 @dataclass(frozen=True, slots=True)
 class LocatedState:
-    """The state that an owner has of a partition, and who else has one.
+    """The state of a partition that an owner has, and the owners of others.
 
     `value` is that of the progress record under the owner's keys, `legacy` the progress of a legacy
     state that is the owner's. `others` own further states of the partition in the same topic, and
     `legacy_stream` wrote a legacy one; they are only looked for where the owner has no state, the
-    latter only where it has not `reset` one. `refusal` says why a legacy state may be the owner's,
-    and may not.
+    latter only where it has not `reset` one. `refusal` is set if it is undecided whether a legacy
+    state is the owner's.
     """
 
     partition: Partition
@@ -49,7 +49,7 @@ class LocatedState:
     refusal: CheckpointError | None = None
     reset: bool = False
     marked: bool = True
-    """Whether the legacy progress record is there: of some stream, or a marker."""
+    """Whether there is a legacy progress record, of any stream, or a marker."""
 
     @property
     def keys(self) -> StateKeys:
@@ -59,19 +59,19 @@ class LocatedState:
 
     @property
     def progress(self) -> Progress | None:
-        """How far it is; raises where the record cannot be read."""
+        """Its progress; raises if the record cannot be read."""
         return self.legacy if self.value is None else decode_progress(self.value)
 
     @property
     def others_text(self) -> str:
-        """The owners of other states, in words; empty where there are none."""
+        """The owners of other states, as text; empty if there are none."""
         found = [str(other) for other in self.others]
         if self.legacy_stream is not None:
             found.append(f"stream {self.legacy_stream!r} in a group that was not recorded")
         return ", ".join(found)
 
     def check_others(self) -> None:
-        """Raise `ForeignState` where another state is that of the same stream, or same group."""
+        """Raise `ForeignState` if another state has the same stream or the same group."""
         for other in self.others:
             if other.stream == self.owner.stream:
                 raise _shared(self.partition, self.owner, other, "name")
@@ -79,7 +79,7 @@ class LocatedState:
                 raise _shared(self.partition, self.owner, other, "group")
 
     def check(self) -> None:
-        """Raise `CheckpointError` where it is not certain that the owner may begin anew."""
+        """Raise `CheckpointError` if the owner may neither continue from a state nor start anew."""
         self.check_others()
         if self.refusal is not None:
             raise self.refusal
@@ -93,11 +93,11 @@ def locate(
     *,
     claim: bool = False,
 ) -> Generator[None, None, LocatedState]:
-    """Look for the newest committed state of an owner, be it a legacy state that it wrote.
+    """Look for the newest committed state of an owner, which may be a legacy one.
 
     `group_offset` is that of `Transport`, asked where there is a legacy state. With `claim` a
-    legacy state of the same stream name is taken for the owner's, whatever its group has committed;
-    so is one that only says where to begin, for its group commits nothing before the first chunk.
+    legacy state of the same stream name is the owner's, whatever the group has committed; so is one
+    before the first chunk, because until then its group commits nothing.
     """
     own, old = StateKeys(owner, *partition), StateKeys(None, *partition)
     values = yield from newest_values(log, lambda key: _is_progress(key, partition), own.progress)
@@ -137,9 +137,9 @@ def acquire(
     """Locate the state, for the owner of the partition's transactional id.
 
     Releases that write legacy states have transactional ids of their own. Where the owner has no
-    state, that id is acquired, too, so that nothing is committed under it any more. For a legacy
-    state its outbox is returned: the migration is sent through it, and fails where an older release
-    has acquired it again meanwhile.
+    state, that id is acquired as well, so that nothing is committed under it any more. For a legacy
+    state its outbox is returned: the migration is sent through it, and fails if an older release
+    has acquired the id again meanwhile.
     """
     found = yield from locate(log, partition, owner, transport.group_offset, claim=claim)
     if found.value is not None:

@@ -31,7 +31,7 @@ class Partition(NamedTuple):
 
     @property
     def flags(self) -> str:
-        """The flags that name it to `stream-fs checkpoint`."""
+        """The flags of `stream-fs checkpoint` that select it."""
         return f"--topic {self.topic} --partition {self.number}"
 
 
@@ -182,7 +182,7 @@ class Input(Protocol):
         ...
 
     def unread(self, partition: Partition, position: int) -> int | None:
-        """How many offsets from `position` on can be delivered, as far as is known without asking.
+        """Number of offsets from `position` on that can be delivered; None if unknown so far.
 
         `position` is the offset behind the last message that was delivered. 0 where everything was
         delivered that can be: records of open transactions cannot be, as long as they are open, and
@@ -218,8 +218,8 @@ class Transport(Protocol):
     def outbox(self, partition: Partition, *, legacy: bool = False) -> Outbox:
         """A publisher for this input partition; see `Outbox.take_over`.
 
-        The owner of its state is named in its identity, but for a `legacy` one, which fences a
-        release that named the group alone.
+        Its transactional id contains the owner of the state. That of a `legacy` publisher contains
+        the group alone, and fences the releases that use it.
         """
         ...
 
@@ -228,7 +228,7 @@ class Transport(Protocol):
         ...
 
     def group_offset(self, partition: Partition) -> int | None:
-        """The offset that the group has committed, if it has; asked outside of the group."""
+        """The offset that the group has committed, if any; works without being a member."""
         ...
 
     def merge_outbox(self, *, legacy: bool = False) -> Outbox:

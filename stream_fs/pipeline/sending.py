@@ -67,7 +67,7 @@ class Sender:
         self._first = (marker(self._settings, self._partition),)
 
     def migrate(self, model: Model, progress: Progress, legacy: Sequence[bytes]) -> Progress:
-        """The model under this owner's keys, and nothing of it under the legacy keys."""
+        """Write the model under this owner's keys, and delete it under the legacy keys."""
         self._outbox.send(migration_records(self._settings, self._partition, legacy))
         begun = replace(progress, snapshots=(), owner=self._settings.owner)
         return self.snapshot(model, begun)[0]

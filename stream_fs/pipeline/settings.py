@@ -82,7 +82,7 @@ class StreamSettings:
 
     @property
     def owner(self) -> Owner:
-        """Whose state it is that the stream keeps."""
+        """The owner of the stream's state."""
         return Owner(self.stream, self.group)
 
     def keys(self, partition: Partition) -> StateKeys:

@@ -117,7 +117,7 @@ class Task:
 
     @property
     def lag(self) -> int | None:
-        """Records that can be read and were not, see `Input.unread`; None where it is not known."""
+        """Records that can be read and were not, see `Input.unread`; None if unknown."""
         if self._chunker is None:
             return None
         return self._input.unread(self.partition, self._chunker.position)

@@ -64,7 +64,7 @@ class Transactions:
         self._ended = 0.0
 
     def of(self, outbox: Outbox) -> Transactions:
-        """Those of another outbox, made in the same way."""
+        """Transactions of another outbox, with the same clock, executor and callbacks."""
         return Transactions(outbox, self._clock, self._failed, self._aside, self._sleep)
 
     @property

@@ -41,7 +41,7 @@ def identity(settings: StreamSettings, topic: str, more: Mapping[str, object]) -
 
 
 LATER: Final = {"dead_letters.max_open_bytes", "bytes of the largest dead letter"}
-"""Facts that checkpoints of releases up to 0.1 do not have."""
+"""Facts that are missing in checkpoints of releases up to 0.1."""
 
 
 def check_same(checkpoint: str, before: Mapping[str, Any], now: Mapping[str, str]) -> None:

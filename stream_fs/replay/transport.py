@@ -47,7 +47,7 @@ class FileTransport:
         self.first_notes: Mapping[str, Plain] = {}
         """What the next transaction notes besides, once."""
         self.tenures = dict.fromkeys((False, True), 0)
-        """Grow with every outbox that takes over, a legacy one or not."""
+        """Number of the last outbox that took over, by whether it is a legacy one."""
 
     def input(self, topics: Sequence[str], assignment: Assignment) -> FileInput:
         """The records of the files."""
@@ -61,13 +61,13 @@ class FileTransport:
         *,
         legacy: bool = False,
     ) -> FileOutbox:
-        """The way into the files; the lock on the journal fences processes of every release."""
+        """The publisher; the lock on the journal excludes processes of every release."""
         if partition != self.partition:
             raise FatalError(f"the files are those of {self.partition}, not of {partition}")
         return FileOutbox(self, legacy=legacy)
 
     def group_offset(self, partition: Partition) -> int | None:  # noqa: ARG002  # there is but one
-        """As of a group that has read: a journal is continued by the replay that wrote it."""
+        """As if the group had committed: a journal is continued by the replay that wrote it."""
         return 0
 
     def merge_outbox(self, *, legacy: bool = False) -> FileOutbox:  # noqa: ARG002  # there is none

@@ -27,7 +27,7 @@ Rows: TypeAlias = "Working | scipy.sparse.csr_array[Any]"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shifted:
-    """The rows `sparse` + `share`·`offset`ᵀ (n × d), never built.
+    """The rows `sparse` + `share`·`offset`ᵀ (n × d), never materialised.
 
     What zeros become in a space where they are not zero: `offset` (d,), `share` (n,) of it in each
     row. All three are non-negative, so that no product with them cancels, and of one precision.

@@ -105,8 +105,8 @@ def concatenate(chunks: Sequence[Chunk]) -> Chunk:
 def few_stored(parts: Sequence[Rows]) -> bool:
     """Whether less than an eighth of the values of several matrices are stored.
 
-    CSR then takes less memory and time than the dense matrix, which otherwise is in proportion to
-    what was given.
+    CSR then takes less memory and time than a dense matrix. Otherwise a dense matrix has at most
+    eight times as many values as were given.
     """
     stored = sum(
         part.nnz if isinstance(part, scipy.sparse.csr_array) else part.size for part in parts

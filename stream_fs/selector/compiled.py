@@ -90,7 +90,7 @@ class CompiledTurns:
 def _rows(rows: Scaled) -> dict[str, Any]:
     """The rows as they lie, dense or in CSR."""
     if isinstance(rows, Shifted):
-        raise TypeError("shifted rows are not for the compiled core")
+        raise TypeError("the compiled core does not take shifted rows")
     if isinstance(rows, np.ndarray):
         dense = np.ascontiguousarray(rows)
         return {"rows": dense, **dict.fromkeys(("row_starts", "row_columns", "row_values"))}

@@ -38,9 +38,9 @@ def in_use() -> Core:
 def begin(
     problems: Sequence[Problem], tied: Ties, U: Working, start: Sequence[Working], repeats: int
 ) -> Turns:
-    """The turns of a chunk, on the core in use; on numpy for what the compiled one does not take.
+    """The turns of a chunk, on the core in use; on numpy where the compiled one cannot be used.
 
-    That is rows of another precision than U, and rows that are shifted.
+    It takes neither rows of another precision than U nor shifted rows.
     """
     rows = [problem.data.rows for problem in problems]
     other = any(isinstance(part, Shifted) or part.dtype != U.dtype for part in rows)

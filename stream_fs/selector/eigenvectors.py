@@ -1,4 +1,4 @@
-"""Leading eigenvectors of a normalised graph D^-½SD^-½, in bounded time whatever the graph.
+"""Leading eigenvectors of a normalised graph D^-½SD^-½, in bounded time for any graph.
 
 A solver that begins with one vector finds the copies of an eigenvalue one at a time. A graph with
 several components has the eigenvalue 1 as often, and such a solver may miss copies or need any
@@ -20,7 +20,7 @@ from stream_fs.selector.arrays import Floats
 DENSE_ROWS = 1000
 """Up to here all eigenvectors are cheaper than an iterative solver."""
 WORK = 1.8e10
-"""Numbers that an iterative solver may touch, about ten seconds; then it is given up."""
+"""Numbers that an iterative solver may touch, about ten seconds; then it is stopped."""
 GUARD = 10
 """Vectors that the block solver keeps beyond those asked for: the last ones converge slowly."""
 DEGREE = 30
@@ -28,7 +28,7 @@ DEGREE = 30
 ROUNDS = 50
 """Most orthogonalisations of the block solver."""
 RESIDUAL = 1e-8
-"""‖Mx − λx‖ of an eigenvector that the block solver takes as found."""
+"""‖Mx − λx‖ up to which the block solver accepts an eigenvector."""
 
 
 def leading_eigenvectors(M: Any, count: int, source: np.random.Generator) -> Floats:
@@ -65,7 +65,7 @@ def sparse_eigenvectors(
 
 
 def _block_eigenvectors(M: Any, count: int, source: np.random.Generator) -> Floats:
-    """The same by Chebyshev-filtered subspace iteration, as near as `WORK` allows.
+    """The same by Chebyshev-filtered subspace iteration, as accurate as `WORK` allows.
 
     A Chebyshev polynomial of M is small on [−1, least], where `least` is the smallest Ritz value,
     and grows fast above it (Zhou, Saad, Tiago and Chelikowsky, 2006).

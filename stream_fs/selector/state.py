@@ -17,7 +17,7 @@ from stream_fs.selector.arrays import Floats
 from stream_fs.selector.params import Params, View
 
 LEAST_COUNT = 1e-150
-"""Least count of a view's instances: its square and its inverse are ordinary numbers."""
+"""Least count of a view's instances: its square and its inverse are normal floats."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,7 +113,7 @@ def initial_state(params: Params, origin: str = "") -> State:
 
 
 def outline(params: Params, origin: str = "") -> State:
-    """A model that has seen nothing and takes no memory: only the shapes of its arrays count."""
+    """A model without data that takes no memory, for the shapes of its arrays."""
     views = {view.name: _unseen(view, params, _outline) for view in params.views}
     return State(params, origin, views, np.zeros(len(params.views)), 0.0, 0, 0)
 

@@ -22,8 +22,7 @@ class Watchdog:
     And that no `watched` call takes longer from one `progress` to the next, whatever the loop does
     meanwhile. Each call of the client begins with `progress` and has a time limit of its own, which
     is shorter; one that outlives `limit` ignores it. The process is ended at once, without
-    clean-up, which may hang as well: nothing is lost by it, for whatever is not committed will be
-    read again.
+    clean-up, which may hang as well: nothing is lost, because what is not committed is read again.
 
     Where the process as a whole stood still (SIGSTOP, a paused container), the loop is not to
     blame, and gets the whole time again.

@@ -33,9 +33,9 @@ from stream_fs.records import BadRecord, Headers, Message, Payload
 PREFIX = "stream-fs-"
 
 HEADERS_BYTES: Final = 65_536
-"""What a dead letter may be larger than the record that it carries."""
+"""Bytes by which a dead letter may exceed the record that it carries."""
 OWN_HEADERS_BYTES: Final = 2_048
-"""More than the headers that a dead letter adds to a message that it carries whole."""
+"""Upper bound of the headers that a dead letter adds to a message that is not shortened."""
 KEPT_BYTES: Final = 1_024
 """What is left of a value or a key that is shortened."""
 SHORT_BYTES: Final = 4_096
@@ -98,7 +98,7 @@ def dead_letter(message: Message, bad: BadRecord, cuts: Headers = ()) -> Payload
 
 
 def message_bytes(payload: Payload) -> int:
-    """Bytes that a message needs on its own, at most: those that producers and brokers limit.
+    """Upper bound of the bytes of a message on its own, which producers and brokers limit.
 
     Without compression, and with the header of its batch.
     """
@@ -153,6 +153,6 @@ def _framed_bytes(headers: Headers) -> int:
 
 
 def _framed(length: int) -> int:
-    """So many bytes behind their length, which is a zigzag varint: seven bits in each byte."""
+    """Bytes of a field with its length, a zigzag varint of seven bits per byte."""
     bits = max(1, (2 * length).bit_length())
     return -(-bits // 7) + length

@@ -54,7 +54,7 @@ class JsonReader:
             raise Refused("malformed", detail) from None
 
     def _refuse_not_finite(self, value: bytes) -> None:
-        """Raise `Refused` where a value that is not JSON is a record but for its numbers."""
+        """Raise `Refused` for a value that is a record except for NaN or infinity."""
         if value.count(b"[") + value.count(b"{") > _MOST_CONTAINERS:
             return
         try:

@@ -247,7 +247,7 @@ def leading_count(published: int, dimension: int) -> int:
 def leading(chosen: Chosen, params: Params, *, ordered: bool = True) -> dict[str, frozenset[int]]:
     """The leading features; those of a view in `chosen` are in the order of the ranking.
 
-    If they are not (`ordered`), only views that publish no other features are in the result.
+    Unless they are `ordered`, only views that publish no other features are in the result.
     """
     found = {}
     for view in params.views:

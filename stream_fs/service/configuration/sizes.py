@@ -71,9 +71,9 @@ def ranking_problem(configuration: Configuration, partitions: int = 0) -> str | 
 def state_problem(configuration: Configuration, partitions: int = 0) -> str | None:
     """What to change in kafka.largest_message, or instead, so that the state can be published.
 
-    None where it can: parts of snapshots are as small as they have to be, but not the manifests,
-    nor the progress of a merge, which lists so many partitions. Looks at nothing but stream, views,
-    selector, merge, kafka.group and kafka.largest_message.
+    None where it can. Snapshots are cut into parts that fit, but not their manifests, nor the
+    progress of a merge, which lists so many partitions. Reads only stream, views, selector, merge,
+    kafka.group and kafka.largest_message.
     """
     params, name = configuration.params(), configuration.stream.name
     topic = max(configuration.stream.topics, key=len)

@@ -41,7 +41,7 @@ class StatusObserver:
         """By input topic, the partitions of the stream; empty where they are not known."""
 
     def stream_partitions(self, counts: Mapping[str, int]) -> None:
-        """Tell how many partitions the input topics have, this process's and those of others."""
+        """Set the number of partitions of every input topic, those of other processes included."""
         with self._lock:
             self._counts = dict(counts)
 
