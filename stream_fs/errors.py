@@ -214,15 +214,20 @@ class ConfigurationChanged(CheckpointError):
     ``differences`` has one line for each thing that changed, old → new.
     """
 
-    def __init__(self, differences: Sequence[str]) -> None:
-        """Compose the message from the differences."""
+    def __init__(self, differences: Sequence[str], *, imported: bool = False) -> None:
+        """Compose the message from the differences; the model may be one that is `imported`."""
         self.differences = tuple(differences)
         lines = "".join(f"\n  {difference}" for difference in self.differences)
-        super().__init__(
-            f"the checkpoint was made with another configuration:{lines}\n"
-            "go back to that configuration, or start the model anew with "
-            "`stream-fs checkpoint reset`"
+        what, advice = (
+            ("model in the file", "nothing was changed; import it with that configuration")
+            if imported
+            else (
+                "checkpoint",
+                "go back to that configuration, or start the model anew with "
+                "`stream-fs checkpoint reset`",
+            )
         )
+        super().__init__(f"the {what} was made with another configuration:{lines}\n{advice}")
 
 
 class BoundaryMoved(CheckpointError):

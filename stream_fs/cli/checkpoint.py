@@ -10,7 +10,7 @@ from stream_fs.cli import moving
 from stream_fs.cli.arguments import Arguments, Commands, add_configuration, configuration
 from stream_fs.cli.files import whole
 from stream_fs.cli.partitions import add_place, agreed, selected
-from stream_fs.errors import InvalidConfiguration
+from stream_fs.errors import ForeignState, InvalidConfiguration
 from stream_fs.pipeline.administration import Standing, begin_at, forget, standing
 from stream_fs.pipeline.ports import Partition, Transport
 from stream_fs.pipeline.settings import StreamSettings
@@ -92,10 +92,18 @@ def _reset(arguments: Arguments) -> ExitCode:
 def _forget(
     transport: Transport, settings: StreamSettings, places: Sequence[Partition]
 ) -> ExitCode:
-    """Reset every partition; a problem where only other streams have a state."""
-    code = ExitCode.OK
+    """Reset every partition; a problem where only other streams have a state.
+
+    Where one is refused, the first refusal is raised after the others were reset.
+    """
+    code, refusals = ExitCode.OK, list[ForeignState]()
     for partition in places:
-        others = forget(transport, settings, partition)
+        try:
+            others = forget(transport, settings, partition)
+        except ForeignState as refusal:
+            refusals.append(refusal)
+            print(f"{partition}: nothing was changed")
+            continue
         if others is None:
             print(f"{partition}: begins anew")
         else:
@@ -104,6 +112,8 @@ def _forget(
                 f"{partition}: nothing was changed: there is no state of {settings.owner}, but "
                 f"one of {others}"
             )
+    if refusals:
+        raise refusals[0]
     return code
 
 
@@ -114,9 +124,10 @@ def _question(found: list[Partition], *, keep: bool) -> str:
 
 def _line(found: Standing, expected: str) -> str:
     progress = found.progress
-    if progress is None:
+    if progress is None or not progress.chunk:
+        begins = "" if progress is None else f", begins at offset {progress.next_offset}"
         others = f"; the state topic has a state of {found.others}" if found.others else ""
-        return f"{found.partition}: no chunk yet{_inputs('; input', found)}{others}"
+        return f"{found.partition}: no chunk yet{begins}{_inputs('; input', found)}{others}"
     newest = progress.snapshots[0]
     changed = "" if progress.fingerprint == expected else "; made with another configuration"
     return (

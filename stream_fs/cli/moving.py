@@ -82,10 +82,10 @@ def _import(arguments: Arguments) -> ExitCode:
     with selected(arguments, loaded, writing=True, making=True) as found:
         partition = found.only
         before = standing(found.transport, found.settings, partition).progress
-        if before is not None and not agreed(
-            arguments, f"give up the model of {partition}, which is at chunk {before.chunk}?"
-        ):
-            return ExitCode.PROBLEM
+        if before is not None and before.chunk:
+            question = f"give up the model of {partition}, which is at chunk {before.chunk}?"
+            if not agreed(arguments, question):
+                return ExitCode.PROBLEM
         taken = take_in(found.transport, found.settings, partition, export, arguments.to_offset)
     lacking = "" if arguments.to_offset is None else _behind(taken.behind)
     print(f"{partition}: goes on at offset {taken.offset}, behind chunk {taken.chunk}{lacking}")

@@ -113,7 +113,10 @@ def _view(place: str, values: NDArray[Any], instances: int) -> Matrix:
         raise DataMalformed(f"{place} holds {values.dtype}, not real numbers")
     floats = values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)
     if not np.isfinite(floats).all():
-        raise DataMalformed(f"{place} holds values that are not finite")
+        raise DataMalformed(
+            f"{place} holds values that are not finite: views are complete here, and `evaluate` "
+            "removes values itself (--missing)"
+        )
     return floats
 
 

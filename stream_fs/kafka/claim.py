@@ -48,8 +48,8 @@ class Claim:
         return self.wanted is not None and (offset is None or offset >= self.wanted)
 
     def place(self, offset: int, now: float) -> None:
-        """Record a seek to this offset; the end of the partition is reported again after it."""
-        self.placed, self.reached = offset, None
+        """Record a seek to this offset."""
+        self.placed = offset
         self._reminder, self._pause = now + FIRST_PAUSE, FIRST_PAUSE
 
     def reach(self, offset: int) -> None:

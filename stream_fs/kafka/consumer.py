@@ -151,7 +151,7 @@ class KafkaInput:
             claim = self._claims[partition]
             claim.wanted = batch.offsets()[-1] + 1
             if claim.missing(wanted[partition], batch.offsets()[0]):
-                self._ask_again(partition, wanted[partition])
+                self.resume(partition, wanted[partition])
             else:
                 found[partition] = batch
         return found
@@ -198,6 +198,7 @@ class KafkaInput:
 
     def resume(self, partition: Partition, offset: int) -> None:
         """Deliver this partition, from this offset on."""
+        self._claim(partition).reached = None
         self._ask_again(partition, offset)
 
     def _ask_again(self, partition: Partition, offset: int) -> None:

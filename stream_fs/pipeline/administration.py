@@ -7,6 +7,7 @@ acquires the partition again, and continues from the new state.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
@@ -14,7 +15,12 @@ from typing import NamedTuple, TypeVar
 
 from stream_fs.checkpoint import Progress, SnapshotPlace, decode, encode
 from stream_fs.checkpoint.files import Export
-from stream_fs.errors import CheckpointError, CorruptSnapshot, InvalidParameter
+from stream_fs.errors import (
+    CheckpointError,
+    ConfigurationChanged,
+    CorruptSnapshot,
+    InvalidParameter,
+)
 from stream_fs.pipeline.legacy import legacy_keys, marker, migration_records
 from stream_fs.pipeline.outcome import (
     Model,
@@ -24,7 +30,7 @@ from stream_fs.pipeline.outcome import (
     snapshot_records,
     unranked,
 )
-from stream_fs.pipeline.ownership import LocatedState, acquire, locate
+from stream_fs.pipeline.ownership import LocatedState, acquire, check_alone, locate
 from stream_fs.pipeline.ports import Outbox, Outgoing, Partition, StateLog, Transport
 from stream_fs.pipeline.restore import newest_usable
 from stream_fs.pipeline.settings import StreamSettings
@@ -62,7 +68,7 @@ class Standing:
 
     def begun(self) -> Progress:
         """The progress; `InvalidParameter` where there is none."""
-        if self.progress is not None:
+        if self.progress is not None and self.progress.chunk:
             return self.progress
         if not self.others:
             raise InvalidParameter(
@@ -99,10 +105,13 @@ def foreign_states(
         try:
             found = _located(transport, settings, partition)
             found.check()
-            _ = found.progress  # raises where it cannot be read
+            progress = found.progress
+            if progress is None or not progress.chunk:
+                with closing(transport.state_log(partition)) as log:
+                    _to_the_end(check_alone(log, transport, settings, partition, time.monotonic))
         except CheckpointError as problem:
             problems.append(str(problem))
-    return problems
+    return list(dict.fromkeys(problems))
 
 
 def forget(transport: Transport, settings: StreamSettings, partition: Partition) -> str | None:
@@ -112,9 +121,10 @@ def forget(transport: Transport, settings: StreamSettings, partition: Partition)
     other states are returned, as text.
     """
     with _acquired(transport, settings, partition) as acquired:
-        acquired.found.check()
-        if acquired.found.value is None and acquired.found.legacy is None:
-            return None if acquired.found.reset else acquired.found.others_text or None
+        if acquired.found.value is None:
+            acquired.found.check()
+            if acquired.found.legacy is None:
+                return None if acquired.found.reset else acquired.found.others_text or None
         key = settings.keys(partition).progress
         topic = settings.state_topics[partition.topic]
         with acquired.transaction() as outbox:
@@ -190,7 +200,10 @@ def take_in(
     the model would mean something else.
     """
     snapshot, progress = export.snapshot, export.progress
-    model = model_of(decode(snapshot.manifest, snapshot.parts, settings.params))
+    try:
+        model = model_of(decode(snapshot.manifest, snapshot.parts, settings.params))
+    except ConfigurationChanged as changed:
+        raise ConfigurationChanged(changed.differences, imported=True) from None
     behind = progress.chunk - model.state.chunk
     # The model is of this partition now: the random signs of partitions are independent.
     model = replace(model, state=replace(model.state, origin=settings.origin(partition)))

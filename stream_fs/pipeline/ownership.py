@@ -8,7 +8,7 @@ they would publish two sequences of rankings under it, with the same group share
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 
 from stream_fs.checkpoint import (
@@ -25,8 +25,9 @@ from stream_fs.checkpoint import (
 from stream_fs.errors import CheckpointError, CorruptProgress, ForeignState
 from stream_fs.pipeline.legacy import legacy_progress, origin_stream
 from stream_fs.pipeline.ports import Outbox, Partition, StateLog, Transport
-from stream_fs.pipeline.restore import newest_values
+from stream_fs.pipeline.restore import Undecided, newest_values, patiently
 from stream_fs.pipeline.settings import StreamSettings
+from stream_fs.pipeline.transaction import Clock, Steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +36,9 @@ class LocatedState:
 
     `value` is that of the progress record under the owner's keys, `legacy` the progress of a legacy
     state that is the owner's. `others` own further states of the partition in the same topic, and
-    `legacy_stream` wrote a legacy one; they are only looked for where the owner has no state, the
-    latter only where it has not `reset` one. `refusal` is set if it is undecided whether a legacy
-    state is the owner's.
+    `legacy_stream` wrote a legacy one. The former are only looked for before the owner's first
+    chunk, the latter only where the owner has no state and has not `reset` one. `refusal` is set if
+    it is undecided whether a legacy state is the owner's.
     """
 
     partition: Partition
@@ -102,8 +103,11 @@ def locate(
     own, old = StateKeys(owner, *partition), StateKeys(None, *partition)
     values = yield from newest_values(log, lambda key: _is_progress(key, partition), own.progress)
     if (value := values.get(own.progress)) is not None:
-        return LocatedState(partition, owner, value)
-    others, value = tuple(_owners(values)), values.get(old.progress)
+        if not _before_first_chunk(value):
+            return LocatedState(partition, owner, value)
+        values = yield from newest_values(log, lambda key: _is_progress(key, partition), None)
+        return LocatedState(partition, owner, value, others=tuple(_others(values, owner)))
+    others, value = tuple(_others(values, owner)), values.get(old.progress)
     if own.progress in values:
         marked = value is not None
         return LocatedState(partition, owner, others=others, reset=True, marked=marked)
@@ -158,6 +162,35 @@ def acquire(
     return found, previous
 
 
+def check_alone(
+    log: StateLog,
+    transport: Transport,
+    settings: StreamSettings,
+    partition: Partition,
+    clock: Clock,
+) -> Steps:
+    """Raise `ForeignState` if a stream with the same name or the same group has started, too.
+
+    Called when the own state exists and before its first chunk: of two streams that start at the
+    same time, at least one finds the other. A group shares its partitions, so all are checked; one
+    with an open transaction is skipped after a while. `log` is that of the partition.
+    """
+    yield from _check_others(log, transport, settings, partition)
+    with closing(transport.state_logs()) as logs:
+        for place, end in logs.ends(list(settings.state_topics)).items():
+            if place == partition or end == 0:
+                continue
+            with closing(logs.log(place)) as other, suppress(Undecided):
+                yield from patiently(_check_others(other, transport, settings, place), clock)
+
+
+def _check_others(
+    log: StateLog, transport: Transport, settings: StreamSettings, partition: Partition
+) -> Steps:
+    found = yield from locate(log, partition, settings.owner, transport.group_offset)
+    found.check_others()
+
+
 def find_merge(
     transport: Transport, settings: StreamSettings, home: Partition
 ) -> Generator[None, None, MergeProgress | None]:
@@ -172,13 +205,12 @@ def find_merge(
         value = values[key]
         return None if value is None else decode_merge_progress(value)
     legacy = _legacy_merge(values)
+    wrote = set()
     for part in () if legacy is None else legacy.parts:
         if part.topic in settings.state_topics:
             place = Partition(part.topic, part.partition)
-            wrote = yield from _wrote_legacy(transport, place, settings.owner)
-            if wrote is not None:
-                return legacy if wrote else None
-    return None
+            wrote.add((yield from _wrote_legacy(transport, place, settings.owner)))
+    return legacy if wrote - {None} == {True} else None
 
 
 def _is_progress(key: bytes, partition: Partition) -> bool:
@@ -188,11 +220,19 @@ def _is_progress(key: bytes, partition: Partition) -> bool:
     return (parsed.keys.topic, parsed.keys.partition) == partition
 
 
-def _owners(values: Mapping[bytes, bytes | None]) -> Iterator[Owner]:
+def _before_first_chunk(value: bytes) -> bool:
+    try:
+        return decode_progress(value).chunk == 0
+    except CheckpointError:
+        return False
+
+
+def _others(values: Mapping[bytes, bytes | None], owner: Owner) -> Iterator[Owner]:
     for key, value in values.items():
         parsed = parse_key(key)
-        if value is not None and parsed is not None and parsed.keys.owner is not None:
-            yield parsed.keys.owner
+        found = None if parsed is None else parsed.keys.owner
+        if value is not None and found is not None and found != owner:
+            yield found
 
 
 def _legacy_merge(values: Mapping[bytes, bytes | None]) -> MergeProgress | None:
@@ -226,12 +266,13 @@ def _wrote_legacy(
 def _shared(partition: Partition, owner: Owner, other: Owner, what: str) -> ForeignState:
     place = partition.flags
     return ForeignState(
-        f"{partition} has no state of {owner}, but one of {other}, which has the same {what}. "
+        f"{partition} has no chunk of {owner}, but a state of {other}, which has the same {what}. "
         "Streams side by side need different names (stream.name) and different groups "
-        "(kafka.group): set both. If the stream was renamed, go back to the old name and group, or "
-        f"move every partition: with the configuration of {other}, run "
-        f"`stream-fs checkpoint export {place} FILE`, then `stream-fs checkpoint reset {place}`; "
-        f"with this one, `stream-fs checkpoint import {place} FILE`"
+        "(kafka.group): set both. If one of them was started by mistake, run "
+        f"`stream-fs checkpoint reset {place}` with its configuration. If the stream was renamed, "
+        "go back to the old name and group, or move every partition: with the configuration of "
+        f"{other}, run `stream-fs checkpoint export {place} FILE`, then `stream-fs checkpoint "
+        f"reset {place}`; with this one, `stream-fs checkpoint import {place} FILE`"
     )
 
 

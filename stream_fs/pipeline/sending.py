@@ -50,9 +50,11 @@ class Sender:
         self._first: tuple[Outgoing, ...] = ()
 
     def start(self, model: Model) -> Progress:
-        """Where a partition has begun at its end: the next owner must not begin at a later one.
+        """Record the owner and the first offset, with an empty model, before the first chunk.
 
-        It is what `checkpoint reset --to-offset` leaves: an empty model, and no chunk yet.
+        The owner, because another stream with the same name or group may start at the same time;
+        the offset, because a partition that begins at its end must not begin at a later one again.
+        `checkpoint reset --to-offset` leaves the same.
         """
         self._outbox.send(self._first)
         progress, _ = self.snapshot(model, unranked(self._settings, model))
@@ -63,7 +65,7 @@ class Sender:
         return Sender(self._partition, self._settings, outbox, self._step)
 
     def mark(self) -> None:
-        """Send the marker for older releases with the first progress of this owner."""
+        """Send the marker for older releases with the first progress record of this owner."""
         self._first = (marker(self._settings, self._partition),)
 
     def migrate(self, model: Model, progress: Progress, legacy: Sequence[bytes]) -> Progress:
@@ -73,7 +75,7 @@ class Sender:
         return self.snapshot(model, begun)[0]
 
     def chunks(
-        self, outcomes: Sequence[Outcome], before: Progress | None, saved: Cut | None
+        self, outcomes: Sequence[Outcome], before: Progress, saved: Cut | None
     ) -> tuple[Progress, int]:
         """Everything of chunks in a row; the progress with the last, and its snapshot's bytes.
 
@@ -84,7 +86,7 @@ class Sender:
         """
         self._step("begun")
         last = outcomes[-1]
-        places, size = () if before is None else before.snapshots, 0
+        places, size = before.snapshots, 0
         if self.due(last.model.state.chunk, last.model.cut, Saved.of(before, saved)):
             places, size = self._snapshot(last.model, places)
             self._step("snapshot sent")
@@ -98,7 +100,6 @@ class Sender:
             owner=self._settings.owner,
         )
         records = [record for outcome in outcomes for record in outcome.records]
-        records += self._first if before is None else ()
         self._outbox.send([*records, progress_record(self._settings, self._partition, progress)])
         self._step("records sent")
         return progress, size

@@ -10,32 +10,32 @@ from stream_fs.errors import OffsetGone
 from stream_fs.pipeline import events
 from stream_fs.pipeline.legacy import legacy_keys
 from stream_fs.pipeline.outcome import Model, model_of
-from stream_fs.pipeline.ownership import LocatedState, acquire
+from stream_fs.pipeline.ownership import LocatedState, acquire, check_alone
 from stream_fs.pipeline.ports import Input, Outbox, Partition, StateLog, Transport
 from stream_fs.pipeline.restore import newest_usable
 from stream_fs.pipeline.sending import Sender
 from stream_fs.pipeline.settings import StreamSettings
-from stream_fs.pipeline.transaction import Transactions
+from stream_fs.pipeline.transaction import Clock, Transactions
 from stream_fs.selector import initial_state
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Taken:
-    """What was found; `progress` is None where nothing was committed yet.
+    """What was found; before the first chunk, an empty model and where it begins.
 
     `fallback` says why the newest snapshot was passed over, `migrated` whether the state was a
     legacy one.
     """
 
     model: Model
-    progress: Progress | None
+    progress: Progress
     fallback: str | None
     migrated: bool = False
 
     @property
     def behind(self) -> int:
         """Chunks that were published after the snapshot, and have to be folded in again."""
-        return 0 if self.progress is None else self.progress.chunk - self.model.state.chunk
+        return self.progress.chunk - self.model.state.chunk
 
 
 class Takeover:
@@ -49,6 +49,7 @@ class Takeover:
         source: Input,
         outbox: Outbox,
         observe: events.Observer,
+        clock: Clock,
     ) -> None:
         self._partition = partition
         self._settings = settings
@@ -56,6 +57,7 @@ class Takeover:
         self._input = source
         self._outbox = outbox
         self._observe = observe
+        self._clock = clock
 
     def attempt(
         self, transactions: Transactions, sender: Sender, owned: Callable[[], None]
@@ -67,10 +69,8 @@ class Takeover:
         taken = yield from self._restored(transactions, sender)
         model, progress = taken.model, taken.progress
         self._check_input(model.next)
-        if progress is None and self._settings.start == "latest":
-            progress = yield from transactions.through(lambda: sender.start(model))
-        self._compare_group(model.next if progress is None else progress.next_offset)
-        return replace(taken, progress=progress)
+        self._compare_group(progress.next_offset)
+        return taken
 
     def _restored(self, transactions: Transactions, sender: Sender) -> Generator[None, None, Taken]:
         partition, owner = self._partition, self._settings.owner
@@ -83,9 +83,13 @@ class Takeover:
             if not found.marked:
                 sender.mark()
             progress = found.progress
-            if progress is None:
-                return Taken(self._fresh_model(), None, None)
-            return (yield from self._read(log, found.keys, progress))
+            if progress is not None and progress.chunk:
+                return (yield from self._read(log, found.keys, progress))
+            model = self._empty_model(progress)
+            if progress is None or progress.fingerprint != self._settings.params.fingerprint:
+                progress = yield from transactions.through(lambda: sender.start(model))
+            yield from check_alone(log, self._transport, self._settings, partition, self._clock)
+            return Taken(model, progress, None)
         finally:
             log.close()
 
@@ -122,9 +126,12 @@ class Takeover:
             progress = replace(progress, snapshots=tuple(sound))
         return Taken(model, progress, fallback)
 
-    def _fresh_model(self) -> Model:
-        low, high = self._input.bounds(self._partition)
+    def _empty_model(self, progress: Progress | None) -> Model:
+        """The model before the first chunk, of whose state nothing depends on the parameters."""
         state = initial_state(self._settings.params, self._settings.origin(self._partition))
+        if progress is not None:
+            return Model(state, progress.next_offset, None, self._settings.cut)
+        low, high = self._input.bounds(self._partition)
         start = low if self._settings.start == "earliest" else high
         return Model(state, start, None, self._settings.cut)
 

@@ -90,7 +90,7 @@ class Task:
         )
         self._sender = Sender(partition, settings, self._outbox, around.step)
         self._takeover = Takeover(
-            partition, settings, transport, source, self._outbox, around.observe
+            partition, settings, transport, source, self._outbox, around.observe, around.clock
         )
         self._decoder = decoder
         self._model: Model | None = None  # as committed
@@ -232,11 +232,10 @@ class Task:
         self._enter("replaying" if taken.behind else "running")
         self._release()
 
-    def _begin(self, model: Model, progress: Progress | None) -> None:
-        self._model, self._progress = model, progress
-        self._saved_cut = None if progress is None else model.cut
-        settled = model.next if progress is None else progress.next_offset
-        self._chunker = Chunker(self._decoder, self._settings.dead_letters, model.next, settled)
+    def _begin(self, model: Model, progress: Progress) -> None:
+        self._model, self._progress, self._saved_cut = model, progress, model.cut
+        policy, settled = self._settings.dead_letters, progress.next_offset
+        self._chunker = Chunker(self._decoder, policy, model.next, settled)
 
     # --- chunks --------------------------------------------------------------------------------
 
@@ -400,11 +399,13 @@ class Task:
 
     def _publishing(self, chunks: Sequence[Folded]) -> Steps:
         """One transaction, tried until it is through or the task is fenced."""
+        before = self._progress
         assert self._model is not None
+        assert before is not None
         self._coming = coming = Coming(self._model, chunks, self._announce, self._around.clock)
         progress, size = yield from self._transactions.through(
             lambda: self._sender.chunks(
-                [outcome for outcome, _ in coming.announced()], self._progress, self._saved_cut
+                [outcome for outcome, _ in coming.announced()], before, self._saved_cut
             )
         )
         self._around.step("committed")

@@ -34,6 +34,10 @@ _OF_KUBERNETES = re.compile(
     r"_SERVICE_HOST$|_SERVICE_PORT(_|$)|_PORT$|_PORT_\d+_(TCP|UDP|SCTP)(_|$)"
 )
 _PROPERTIES = ["kafka", "properties"]
+_ONE_EACH = (
+    "set each property by its own name: `--set kafka.properties.linger.ms=5`, or the variable "
+    f"{PREFIX}KAFKA__PROPERTIES__LINGER_MS=5"
+)
 _IN_THE_FILE = "views are declared in the file only, each in a [[views]] table of its own"
 
 
@@ -105,6 +109,8 @@ def of_flags(flags: Iterable[str]) -> Iterator[Setting]:
             parts = [*_PROPERTIES, ".".join(parts[2:])]
         if parts == ["views"]:
             raise ValueError(f"--set {name}: {_IN_THE_FILE}")
+        if parts == [*_PROPERTIES, ""]:
+            raise ValueError(f"--set {name}: {_ONE_EACH}")
         if not equals or len(parts) < 2 or not all(parts):
             # What follows the sign is not shown: it may be a secret.
             sections = ", ".join(one for one in Configuration.model_fields if one != "views")
@@ -130,6 +136,9 @@ def lay_over(
             problems.append(Problem(setting.path[:2], "has nothing so far below it"))
         elif setting.path[0] == "views":
             problems.append(Problem(setting.path, _IN_THE_FILE))
+        elif setting.path == (*_PROPERTIES, ""):
+            origins[setting.path[:2]] = setting.origin
+            problems.append(Problem(setting.path[:2], _ONE_EACH))
         else:
             _put(merged, setting.path, _value(setting))
     return merged, origins, problems

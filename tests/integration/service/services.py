@@ -41,6 +41,11 @@ class Service:
         return self._process.pid
 
     @property
+    def code(self) -> int | None:
+        """Its exit code; None while it runs."""
+        return self._process.poll()
+
+    @property
     def said(self) -> str:
         """All that it has written to standard error."""
         return self._log.read_text(encoding="utf-8")

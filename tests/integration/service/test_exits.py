@@ -96,7 +96,7 @@ def test_a_signal_ends_it_in_order(stream: Stream, service: MakeService) -> None
         f'stream_fs_chunks_total{{outcome="published",partition="0",stream="{stream.name}"'
         in (one.get("/metrics")[1])
     )
-    assert [at.chunk for at in read_state(stream).progress.snapshots] == [1]
+    assert [at.chunk for at in read_state(stream).progress.snapshots] == [1, 0]
     one.send(signal.SIGTERM)
     assert one.ends() == 0
     assert "stopped" in one.said

@@ -14,12 +14,12 @@ import pytest
 from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 
-from stream_fs.checkpoint import parse_key
 from stream_fs.service.metrics import PARTITION, Metrics
 from stream_fs.wire.encoding import encode_record
 from tests.deploy.promtool import promtool
 from tests.integration.service.conftest import MakeService, MakeStream
 from tests.integration.service.services import Service
+from tests.integration.service.state import read_state
 from tests.integration.service.stream import CHUNK, DIMENSIONS, FIRST, Stream, chunks, rows
 
 CHUNKS = 3
@@ -147,9 +147,8 @@ def test_every_metric_tells_what_was_really_done(stream: Stream, service: MakeSe
     # --- transactions and snapshots ---
     assert scraped.by("stream_fs_transaction_failures_total", "outcome") == {}
     assert began < (scraped("stream_fs_last_commit_timestamp_seconds") or 0) < time.time()
-    parsed = [(parse_key(one.key or b""), one) for one in stream.state().values()]
-    snapshot = [one for key, one in parsed if key is not None and key.holds != "progress"]
-    assert scraped("stream_fs_snapshot_bytes") == sum(len(r.value or b"") for r in snapshot)
+    newest = read_state(stream).snapshots[0]
+    assert scraped("stream_fs_snapshot_bytes") == sum(len(value or b"") for _, value in newest)
 
     # --- life ---
     phases = scraped.by("stream_fs_task_phase", "phase")

@@ -11,7 +11,8 @@ import pytest
 from stream_fs.cli.main import main
 from stream_fs.pipeline import events
 from stream_fs.service.exit_codes import ExitCode
-from tests.integration.service.conftest import MakeMember, MakeService
+from tests.integration.processes import wait_until
+from tests.integration.service.conftest import MakeMember, MakeService, MakeStream
 from tests.integration.service.members import together
 from tests.integration.service.stream import CHUNK, FIRST, Stream, chunks
 from tests.integration.service.undisturbed import assert_undisturbed
@@ -25,6 +26,15 @@ def beside(stream: Stream, **changes: Any) -> Stream:
     other.name = stream.topics.unique("beside")
     other.changes = {**stream.changes, "stream.name": other.name, **changes}
     other.reached = defaultdict(int)
+    return other
+
+
+def sharing(stream: Stream, what: str) -> Stream:
+    """Another stream on the same input, with the name or the group of the first."""
+    other = beside(stream, **{"kafka.group": "another" if what == "name" else stream.name})
+    if what == "name":
+        other.changes["stream.name"] = stream.name
+    other.create(1)
     return other
 
 
@@ -81,13 +91,9 @@ def test_a_stream_with_the_name_or_group_of_another_is_refused(
     first = member(stream)
     first.completes(1)
     first.die()
-    names = {"name": {"kafka.group": "another"}, "group": {"kafka.group": stream.name}}[shared]
-    other = beside(stream, **names)
-    if shared == "name":
-        other.changes["stream.name"] = stream.name
-    other.create(1)
+    other = sharing(stream, shared)
 
-    refusal = f"{stream.only} has no state of stream"
+    refusal = f"{stream.only} has no chunk of stream"
     one = service(other)
     assert one.ends() == ExitCode.REFUSED, one.said
     assert refusal in one.said
@@ -101,3 +107,25 @@ def test_a_stream_with_the_name_or_group_of_another_is_refused(
     again = member(stream)
     again.completes(2)
     assert_undisturbed(stream, 2)
+
+
+@pytest.mark.parametrize("shared", ["name", "group"])
+def test_of_two_that_start_at_the_same_time_one_is_refused(
+    make_stream: MakeStream, member: MakeMember, service: MakeService, shared: str
+) -> None:
+    """Neither has a chunk when they look for each other."""
+    stream = make_stream(partitions=2)
+    other = sharing(stream, shared)
+    both = [service(one) for one in (stream, other)]
+    wait_until(lambda: ExitCode.REFUSED in [one.code for one in both], "one is refused")
+    stream.feed_all(1)
+    for one in both:
+        one.kill()
+    assert any(f"which has the same {shared}" in one.said for one in both)
+
+    run(other, "checkpoint", "reset", "--yes")  # refused where it has no state
+    again = member(stream)
+    reached = stream.reached
+    again.until(lambda: all(reached[each] == 1 for each in stream.partitions), "the first chunks")
+    again.stop()
+    assert_undisturbed(stream, 1)

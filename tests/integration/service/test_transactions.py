@@ -14,7 +14,7 @@ from tests.integration.service.undisturbed import assert_undisturbed
 
 
 class Refused(KafkaOutbox):
-    """Its second commit fails, and the transaction has to be aborted."""
+    """Its third commit, that of the second chunk, fails and has to be aborted."""
 
     def __init__(self, settings: ClientSettings, transactional_id: str) -> None:
         super().__init__(settings, transactional_id)
@@ -22,7 +22,7 @@ class Refused(KafkaOutbox):
 
     def commit(self) -> None:
         self._commits += 1
-        if self._commits == 2:
+        if self._commits == 3:
             raise AbortableError("refused")
         super().commit()
 

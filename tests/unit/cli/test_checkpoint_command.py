@@ -40,6 +40,20 @@ def test_inspect(place: Place, capsys: Capture) -> None:
     assert told["input"] == {"first": 0, "end": None}
 
 
+def test_a_partition_before_its_first_chunk(place: Place, tmp_path: Path, capsys: Capture) -> None:
+    """It has recorded where it begins, but there is no model to show, export or give up."""
+    model = tmp_path / "model"
+    assert checkpoint(place, "export", str(model)) == ExitCode.OK
+    short = Place(tmp_path / "short", records=5)
+    assert main(short.command()) == ExitCode.OK
+    capsys.readouterr()
+    assert checkpoint(short, "inspect") == ExitCode.OK
+    assert capsys.readouterr().out == "digits/0: no chunk yet, begins at offset 0\n"
+    assert checkpoint(short, "export", str(tmp_path / "none")) == ExitCode.CONFIGURATION
+    assert "digits/0 has no model yet" in capsys.readouterr().err
+    assert checkpoint(short, "import", str(model), "--to-offset", "0") == ExitCode.OK
+
+
 def test_a_model_moves_to_another_replay(place: Place, tmp_path: Path, capsys: Capture) -> None:
     """And goes on there as the first one does: by the bytes of the next rankings."""
     model = tmp_path / "model"

@@ -437,7 +437,9 @@ def test_the_state_of_another_stream_in_the_same_group_is_named(
     capsys.readouterr()
     assert main(["topics", "check", "--config", config]) == ExitCode.PROBLEM
     (line,) = capsys.readouterr().out.splitlines()
-    assert line.startswith("digits/1 has no state of stream 'digits' in group 'digits', but one of")
+    assert line.startswith(
+        "digits/1 has no chunk of stream 'digits' in group 'digits', but a state of"
+    )
 
 
 def test_an_input_topic_that_does_not_exist_is_made_only_on_request(

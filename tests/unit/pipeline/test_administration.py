@@ -258,8 +258,12 @@ def test_a_model_of_another_configuration_is_refused() -> None:
     export = exported(transport(begun().broker), settings(), PLACE)
     other = settings(params=replace(settings().params, clusters=3))
     there = elsewhere(VALUES)
-    with pytest.raises(ConfigurationChanged, match="clusters: 2 → 3"):
+    with pytest.raises(ConfigurationChanged) as refused:
         take_in(transport(there), other, PLACE, export, 0)
+    message = str(refused.value)
+    assert message.startswith("the model in the file was made with another configuration:")
+    assert "clusters: 2 → 3" in message
+    assert message.endswith("nothing was changed; import it with that configuration")
     assert standing(transport(there), settings(), PLACE).progress is None
 
 

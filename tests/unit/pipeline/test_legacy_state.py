@@ -14,9 +14,11 @@ from stream_fs.checkpoint import (
     StateKeys,
     decode_merge_progress,
     decode_progress,
+    encode,
     marker_owner,
     parse_key,
 )
+from stream_fs.checkpoint.files import Export
 from stream_fs.errors import (
     AbortableError,
     CorruptProgress,
@@ -33,7 +35,9 @@ from stream_fs.pipeline.administration import (
     take_in,
 )
 from stream_fs.pipeline.memory import MemoryStateLog, MemoryTransport
+from stream_fs.pipeline.outcome import Model, extra_of
 from stream_fs.pipeline.ports import Partition
+from stream_fs.selector import initial_state
 from tests.unit.pipeline.legacy import write_merge, write_state
 from tests.unit.pipeline.lives import (
     STATE,
@@ -184,7 +188,11 @@ def test_a_legacy_state_before_the_first_chunk_says_where_to_begin() -> None:
     life.die()
     made = broker()
     fill(made, VALUES)
-    write_state(made, PLACE, exported(transport(first, BLUE), BLUE, PLACE))
+    progress = standing(transport(first, BLUE), BLUE, PLACE).progress
+    assert progress is not None
+    state = initial_state(BLUE.params, BLUE.origin(PLACE))
+    model = Model(state, progress.next_offset, None, BLUE.cut)
+    write_state(made, PLACE, Export(encode(state, model.next, extra_of(model)), progress))
     assert foreign_states(transport(made, BLUE), latest, [PLACE]) == []
     assert Life(made, latest).run()
     assert rankings(made, BLUE)[0]["offsets"]["from"] == 10

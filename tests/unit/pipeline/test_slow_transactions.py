@@ -21,6 +21,7 @@ from tests.unit.pipeline.lives import (
     published,
     records,
     settings,
+    start,
 )
 
 SLOW = Partition(TOPIC, 1)
@@ -97,6 +98,7 @@ def of(life: Life, kind: type[Any], partition: Partition) -> list[Any]:
 
 def filled() -> MemoryBroker:
     made = broker(2)
+    start(made, settings(merge_every=None))
     for number, values in enumerate(VALUES):
         fill(made, values, number)
     return made

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import suppress
+from dataclasses import replace
+
 import pytest
 
 from stream_fs.errors import (
@@ -18,14 +22,19 @@ from stream_fs.pipeline.administration import (
     standing,
     take_in,
 )
+from stream_fs.pipeline.ports import Partition
 from stream_fs.pipeline.settings import StreamSettings
+from stream_fs.pipeline.transaction import Aside, at_once
+from stream_fs.selector import View, params
 from tests.unit.pipeline.lives import (
+    DIMENSIONS,
     STATE,
     TOPIC,
     Life,
     broker,
     fill,
     settings,
+    start,
     undisturbed,
 )
 from tests.unit.pipeline.owners import (
@@ -40,6 +49,7 @@ from tests.unit.pipeline.owners import (
     reset,
     transport,
 )
+from tests.unit.pipeline.test_ahead import slow
 
 
 def test_two_streams_on_one_topic_do_not_touch_each_other() -> None:
@@ -163,3 +173,72 @@ def test_a_second_reset_changes_nothing() -> None:
     assert Life(made, TEAL).run()
     assert reset(made, BLUE) is None
     assert len(rankings(made, TEAL)) == 3
+
+
+NAME = settings(stream="blue", group="teal", rankings_topic="out")
+GROUP = settings(stream="teal", group="blue", rankings_topic="out")
+
+
+def turns(lives: list[Life], count: int = 400) -> list[Life]:
+    """Let processes take turns; those that are refused, which are gone then."""
+    refused: list[Life] = []
+    for _ in range(count):
+        for life in lives:
+            if life not in refused:
+                try:
+                    life.worker.turn()
+                except ForeignState:
+                    life.die()
+                    refused.append(life)
+    return refused
+
+
+@pytest.mark.parametrize("aside", [at_once, slow])
+@pytest.mark.parametrize(
+    ("other", "partitions"),
+    [(NAME, 1), (NAME, 2), (GROUP, 2)],
+    ids=["name, one partition", "name, two partitions", "group"],
+)
+def test_of_two_that_start_at_the_same_time_only_one_publishes(
+    other: StreamSettings, partitions: int, aside: Aside
+) -> None:
+    """Neither has a state when it starts; in a group, each may have another partition."""
+    made = broker(partitions)
+    for number in range(partitions):
+        fill(made, VALUES, number)
+    refused = turns([Life(made, of, aside=aside) for of in (BLUE, other)])
+    assert refused
+    left = turns([Life(made, of, aside=aside) for of in (BLUE, other)])
+    assert left, "also when they are started again"
+    publishing = {ranking["stream"] for ranking in rankings(made, BLUE) + rankings(made, other)}
+    assert len(publishing) <= 1
+    sequences = [(m.key, json.loads(m.value or b"")["sequence"]) for m in made.committed("out")]
+    assert len(set(sequences)) == len(sequences)
+
+    for number in range(partitions):
+        with suppress(ForeignState):  # it has no state here
+            reset(made, other, Partition(TOPIC, number))
+    assert not turns([Life(made, BLUE)])
+    whole = [ranking for ranking in rankings(made, BLUE) if ranking["scope"] == "partition"]
+    assert len(whole) == 7 * partitions
+
+
+def test_topics_check_finds_a_stream_in_the_same_group_in_another_partition() -> None:
+    made = broker(2)
+    fill(made, VALUES)
+    life = Life(made, BLUE)
+    assert life.run()
+    life.die()
+    reset(made, BLUE, Partition(TOPIC, 1))
+    (problem,) = foreign_states(transport(made, GROUP), GROUP, [Partition(TOPIC, 1)])
+    assert problem.startswith("in/0 has no chunk of stream 'teal' in group 'blue', but a state of")
+
+
+def test_the_configuration_may_change_before_the_first_chunk() -> None:
+    made = broker()
+    other = params([View(name, size) for name, size in DIMENSIONS.items()], 3, first_rows=10)
+    start(made, replace(BLUE, params=other))
+    fill(made, VALUES)
+    assert Life(made, BLUE).run()
+    with undisturbed(VALUES, stream="blue", group="blue") as alone:
+        assert rankings(made, BLUE) == rankings(alone, BLUE)

@@ -12,6 +12,10 @@ from tests.deploy.files import ROOT
 from tests.unit.service.configuring import LEAST, loaded, problems, with_lines
 
 IN_THE_FILE = "views are declared in the file only, each in a [[views]] table of its own"
+ONE_EACH = (
+    "set each property by its own name: `--set kafka.properties.linger.ms=5`, or the variable "
+    "STREAM_FS_KAFKA__PROPERTIES__LINGER_MS=5"
+)
 SECTION_KEY = (
     "should be section.key=value, for example chunk.records=200; sections are stream, selector, "
     "chunk, checkpoint, merge, output, dead_letters, state, limits, kafka, service, log"
@@ -146,6 +150,12 @@ def test_the_whole_configuration_may_come_from_outside_but_for_the_views(tmp_pat
         ),
         ({}, ["log=debug"], f"--set log: {SECTION_KEY}"),
         ({}, ["log.level"], f"--set log.level: {SECTION_KEY}"),
+        ({}, ["kafka.properties={}"], f"--set kafka.properties: {ONE_EACH}"),
+        (
+            {"STREAM_FS_KAFKA__PROPERTIES": "{}"},
+            [],
+            f"kafka.properties: {ONE_EACH} (from STREAM_FS_KAFKA__PROPERTIES)",
+        ),
         ({}, ["views=[]"], f"--set views: {IN_THE_FILE}"),
         ({}, ["views"], f"--set views: {IN_THE_FILE}"),
         ({}, ["views.a.dimension=3"], f"views.a.dimension: {IN_THE_FILE} (from --set)"),
