@@ -22,6 +22,7 @@ from stream_fs.errors import (
     InvalidParameter,
 )
 from stream_fs.pipeline.legacy import legacy_keys, marker, migration_records
+from stream_fs.pipeline.neighbours import Neighbours
 from stream_fs.pipeline.outcome import (
     Model,
     extra_of,
@@ -30,7 +31,7 @@ from stream_fs.pipeline.outcome import (
     snapshot_records,
     unranked,
 )
-from stream_fs.pipeline.ownership import LocatedState, acquire, check_alone, locate
+from stream_fs.pipeline.ownership import LocatedState, acquire, locate
 from stream_fs.pipeline.ports import Outbox, Outgoing, Partition, StateLog, Transport
 from stream_fs.pipeline.restore import newest_usable
 from stream_fs.pipeline.settings import StreamSettings
@@ -100,7 +101,7 @@ def foreign_states(
     transport: Transport, settings: StreamSettings, partitions: Sequence[Partition]
 ) -> list[str]:
     """Why the states of partitions prevent this stream from running, a message each."""
-    problems = []
+    problems, neighbours = [], Neighbours(transport, settings, time.monotonic)
     for partition in partitions:
         try:
             found = _located(transport, settings, partition)
@@ -108,7 +109,7 @@ def foreign_states(
             progress = found.progress
             if progress is None or not progress.chunk:
                 with closing(transport.state_log(partition)) as log:
-                    _to_the_end(check_alone(log, transport, settings, partition, time.monotonic))
+                    _to_the_end(neighbours.check(log, partition))
         except CheckpointError as problem:
             problems.append(str(problem))
     return list(dict.fromkeys(problems))

@@ -8,7 +8,7 @@ they would publish two sequences of rankings under it, with the same group share
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass
 
 from stream_fs.checkpoint import (
@@ -25,9 +25,8 @@ from stream_fs.checkpoint import (
 from stream_fs.errors import CheckpointError, CorruptProgress, ForeignState
 from stream_fs.pipeline.legacy import legacy_progress, origin_stream
 from stream_fs.pipeline.ports import Outbox, Partition, StateLog, Transport
-from stream_fs.pipeline.restore import Undecided, newest_values, patiently
+from stream_fs.pipeline.restore import newest_values
 from stream_fs.pipeline.settings import StreamSettings
-from stream_fs.pipeline.transaction import Clock, Steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,35 +159,6 @@ def acquire(
         previous.close()
         return found, None
     return found, previous
-
-
-def check_alone(
-    log: StateLog,
-    transport: Transport,
-    settings: StreamSettings,
-    partition: Partition,
-    clock: Clock,
-) -> Steps:
-    """Raise `ForeignState` if a stream with the same name or the same group has started, too.
-
-    Called when the own state exists and before its first chunk: of two streams that start at the
-    same time, at least one finds the other. A group shares its partitions, so all are checked; one
-    with an open transaction is skipped after a while. `log` is that of the partition.
-    """
-    yield from _check_others(log, transport, settings, partition)
-    with closing(transport.state_logs()) as logs:
-        for place, end in logs.ends(list(settings.state_topics)).items():
-            if place == partition or end == 0:
-                continue
-            with closing(logs.log(place)) as other, suppress(Undecided):
-                yield from patiently(_check_others(other, transport, settings, place), clock)
-
-
-def _check_others(
-    log: StateLog, transport: Transport, settings: StreamSettings, partition: Partition
-) -> Steps:
-    found = yield from locate(log, partition, settings.owner, transport.group_offset)
-    found.check_others()
 
 
 def find_merge(

@@ -9,13 +9,14 @@ from stream_fs.checkpoint import Progress, StateKeys
 from stream_fs.errors import OffsetGone
 from stream_fs.pipeline import events
 from stream_fs.pipeline.legacy import legacy_keys
+from stream_fs.pipeline.neighbours import Neighbours
 from stream_fs.pipeline.outcome import Model, model_of
-from stream_fs.pipeline.ownership import LocatedState, acquire, check_alone
+from stream_fs.pipeline.ownership import LocatedState, acquire
 from stream_fs.pipeline.ports import Input, Outbox, Partition, StateLog, Transport
 from stream_fs.pipeline.restore import newest_usable
 from stream_fs.pipeline.sending import Sender
 from stream_fs.pipeline.settings import StreamSettings
-from stream_fs.pipeline.transaction import Clock, Transactions
+from stream_fs.pipeline.transaction import Transactions
 from stream_fs.selector import initial_state
 
 
@@ -49,7 +50,7 @@ class Takeover:
         source: Input,
         outbox: Outbox,
         observe: events.Observer,
-        clock: Clock,
+        neighbours: Neighbours,
     ) -> None:
         self._partition = partition
         self._settings = settings
@@ -57,7 +58,7 @@ class Takeover:
         self._input = source
         self._outbox = outbox
         self._observe = observe
-        self._clock = clock
+        self._neighbours = neighbours
 
     def attempt(
         self, transactions: Transactions, sender: Sender, owned: Callable[[], None]
@@ -88,7 +89,7 @@ class Takeover:
             model = self._empty_model(progress)
             if progress is None or progress.fingerprint != self._settings.params.fingerprint:
                 progress = yield from transactions.through(lambda: sender.start(model))
-            yield from check_alone(log, self._transport, self._settings, partition, self._clock)
+            yield from self._neighbours.check(log, partition)
             return Taken(model, progress, None)
         finally:
             log.close()

@@ -28,6 +28,7 @@ from stream_fs.errors import BoundaryMoved, RetriableError, TransportError
 from stream_fs.pipeline import events
 from stream_fs.pipeline.chunker import Chunker
 from stream_fs.pipeline.coming import Coming
+from stream_fs.pipeline.neighbours import Neighbours
 from stream_fs.pipeline.outcome import Folded, Model, Outcome, announce, fold
 from stream_fs.pipeline.ports import Input, Outbox, Partition, Transport
 from stream_fs.pipeline.sending import Saved, Sender
@@ -79,6 +80,7 @@ class Task:
         transport: Transport,
         source: Input,
         around: Surroundings,
+        neighbours: Neighbours,
     ) -> None:
         self.partition = partition
         self._settings = settings
@@ -90,7 +92,7 @@ class Task:
         )
         self._sender = Sender(partition, settings, self._outbox, around.step)
         self._takeover = Takeover(
-            partition, settings, transport, source, self._outbox, around.observe, around.clock
+            partition, settings, transport, source, self._outbox, around.observe, neighbours
         )
         self._decoder = decoder
         self._model: Model | None = None  # as committed

@@ -278,7 +278,7 @@ def test_a_legacy_merge_goes_on_without_a_gap() -> None:
     last = sequences(first)[-1]
     progress = [m.value for m in first.committed(STATE) if m.key == merging().owner.merge_key][-1]
 
-    made = stream()
+    made = stream(started=False)
     for number in range(3):
         place = Partition(TOPIC, number)
         write_state(made, place, exported(transport(first, merging()), merging(), place))
@@ -305,7 +305,7 @@ def test_the_legacy_merge_of_another_group_is_left_alone() -> None:
     life = Life(first, merging())
     settle(life)
     life.worker.stop()
-    made = stream()
+    made = stream(started=False)
     for number in (1, 2):
         place = Partition(TOPIC, number)
         write_state(made, place, exported(transport(first, merging()), merging(), place))
@@ -319,7 +319,7 @@ def test_the_legacy_merge_of_another_group_is_left_alone() -> None:
 
 
 def test_a_legacy_merge_of_topics_that_are_not_read_is_left_alone() -> None:
-    made = stream()
+    made = stream(started=False)
     parts = (MergedPart("elsewhere", 0, 3),)
     write_merge(
         made,
@@ -337,7 +337,7 @@ def test_the_legacy_merge_of_another_stream_is_left_alone() -> None:
     settle(life)
     life.worker.stop()
     progress = [m.value for m in first.committed(STATE) if m.key == blue.owner.merge_key][-1]
-    made = stream()
+    made = stream(started=False)
     write_state(made, PLACE, exported(transport(first, blue), blue, PLACE))
     write_merge(made, decode_merge_progress(progress or b""))
     life = Life(made, merging())

@@ -113,7 +113,7 @@ def test_a_stream_with_the_name_or_the_group_of_another_is_refused(
     made = begun(BLUE)
     before = made.log(STATE, 0).end
     export = exported(transport(made, BLUE), BLUE, PLACE)
-    refusal = f"one of stream 'blue' in group 'blue', which has the same {shared}.*checkpoint"
+    refusal = f"a state of stream 'blue' in group 'blue', which has the same {shared}.*checkpoint"
     refuse(made, other, refusal)
     with pytest.raises(ForeignState, match=refusal):
         forget(transport(made, other), other, PLACE)
@@ -139,7 +139,7 @@ def test_a_renamed_stream_takes_its_model_along_as_the_refusal_says() -> None:
     life.die()
     assert [ranking["sequence"] for ranking in rankings(made, renamed)] == [4, 5, 6, 7]
     # Its former name has reset its state, and may not share the group all the same.
-    refuse(made, BLUE, "one of stream 'azure' in group 'blue', which has the same group")
+    refuse(made, BLUE, "a state of stream 'azure' in group 'blue', which has the same group")
     assert len(foreign_states(transport(made, BLUE), BLUE, [PLACE])) == 1
 
 
