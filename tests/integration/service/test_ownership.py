@@ -73,7 +73,7 @@ def test_of_two_that_fence_each_other_one_remains(stream: Stream, member: MakeMe
     number = 1
     while len(alive) == 2:
         number += 1
-        assert number < 20, "nobody gives up"
+        assert number < 20, [each.of(events.Fenced) for each in alive]
         stream.feed(chunks(number)[-CHUNK:])
         deadline = monotonic() + PATIENCE_SECONDS
         while stream.reached[stream.only] < number or any(not one.held for one in alive):

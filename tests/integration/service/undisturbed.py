@@ -56,7 +56,7 @@ def undisturbed(stream: Stream, changes: Changes | None = None) -> tuple[Output,
     while quiet < enough:
         worker.turn()
         now_seen = len(broker.committed(settings.rankings_topic))
-        quiet, seen = (quiet + 1 if now_seen == seen else 0), now_seen
+        quiet, seen = (quiet + 1 if now_seen == seen and worker.ready else 0), now_seen
     rankings: dict[Partition, list[Published]] = {place: [] for place in stream.partitions}
     for message in broker.committed(settings.rankings_topic):
         if (place := ranked(_published(message))) is not None:
