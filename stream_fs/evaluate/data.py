@@ -114,8 +114,8 @@ def _view(place: str, values: NDArray[Any], instances: int) -> Matrix:
     floats = values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)
     if not np.isfinite(floats).all():
         raise DataMalformed(
-            f"{place} holds values that are not finite: views are complete here, and `evaluate` "
-            "removes values itself (--missing)"
+            f"{place} holds values that are not finite: views have to be complete here; missing "
+            "ones are simulated (--missing)"
         )
     return floats
 

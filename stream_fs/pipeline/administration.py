@@ -7,7 +7,6 @@ acquires the partition again, and continues from the new state.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
@@ -22,7 +21,6 @@ from stream_fs.errors import (
     InvalidParameter,
 )
 from stream_fs.pipeline.legacy import legacy_keys, marker, migration_records
-from stream_fs.pipeline.neighbours import Neighbours
 from stream_fs.pipeline.outcome import (
     Model,
     extra_of,
@@ -69,7 +67,7 @@ class Standing:
 
     def begun(self) -> Progress:
         """The progress; `InvalidParameter` where there is none."""
-        if self.progress is not None and self.progress.chunk:
+        if self.progress is not None:
             return self.progress
         if not self.others:
             raise InvalidParameter(
@@ -101,18 +99,15 @@ def foreign_states(
     transport: Transport, settings: StreamSettings, partitions: Sequence[Partition]
 ) -> list[str]:
     """Why the states of partitions prevent this stream from running, a message each."""
-    problems, neighbours = [], Neighbours(transport, settings, time.monotonic)
+    problems = []
     for partition in partitions:
         try:
             found = _located(transport, settings, partition)
             found.check()
-            progress = found.progress
-            if progress is None or not progress.chunk:
-                with closing(transport.state_log(partition)) as log:
-                    _to_the_end(neighbours.check(log, partition))
+            _ = found.progress  # raises where it cannot be read
         except CheckpointError as problem:
             problems.append(str(problem))
-    return list(dict.fromkeys(problems))
+    return problems
 
 
 def forget(transport: Transport, settings: StreamSettings, partition: Partition) -> str | None:

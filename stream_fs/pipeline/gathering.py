@@ -14,9 +14,17 @@ from stream_fs.pipeline import events
 from stream_fs.pipeline.outcome import Model, model_of
 from stream_fs.pipeline.ownership import locate
 from stream_fs.pipeline.ports import Partition, StateLog, Transport
-from stream_fs.pipeline.restore import Undecided, newest_usable, patiently
+from stream_fs.pipeline.restore import newest_usable
 from stream_fs.pipeline.settings import StreamSettings
 from stream_fs.pipeline.transaction import Clock, Steps
+
+PATIENCE_SECONDS, PATIENCE_STEPS = 10.0, 200
+"""How long one partition may take: a transaction that its owner left open hides what is new. Steps
+count as well, for there may be seconds between them."""
+
+
+class Undecided(Exception):
+    """A transaction is open in a state partition; what lies behind it cannot be read yet."""
 
 
 class Gathering:
@@ -61,7 +69,7 @@ class Gathering:
             if ends[partition] == self._ends.get(partition, 0):
                 continue
             try:
-                yield from patiently(self._read(partition), self._clock)
+                yield from self._patiently(self._read(partition))
             except Undecided:
                 self._skip(partition, "undecided", "a transaction is open in its state")
                 if partition not in self._places:
@@ -90,7 +98,7 @@ class Gathering:
     def _newest(self, partition: Partition, log: StateLog) -> Steps:
         found = yield from locate(log, partition, self._settings.owner, self._group_offset)
         progress = found.progress
-        if progress is None or not progress.chunk:  # no full chunk yet, or since a reset
+        if progress is None:  # it never had a full chunk, or was reset
             self._forget(partition)
             return
         if progress.snapshots[0] == self._places.get(partition):
@@ -100,7 +108,7 @@ class Gathering:
         self._places[partition] = progress.snapshots[0]
         if model.state.chunk:
             self.models[partition] = model
-        else:  # the snapshots of its chunks are damaged
+        else:  # an operator has made it begin anew
             self.models.pop(partition, None)
 
     def _forget(self, partition: Partition) -> None:
@@ -114,3 +122,13 @@ class Gathering:
         if self._told.get(partition) != event:
             self._told[partition] = event
             self._skipped(event)
+
+    def _patiently(self, steps: Steps) -> Steps:
+        until = self._clock() + PATIENCE_SECONDS
+        try:
+            for number, _ in enumerate(steps):
+                if number > PATIENCE_STEPS and self._clock() > until:
+                    raise Undecided
+                yield
+        finally:
+            steps.close()

@@ -35,7 +35,7 @@ class LocatedState:
 
     `value` is that of the progress record under the owner's keys, `legacy` the progress of a legacy
     state that is the owner's. `others` own further states of the partition in the same topic, and
-    `legacy_stream` wrote a legacy one. The former are only looked for before the owner's first
+    `legacy_stream` wrote a legacy one. The former are not looked for where the owner has a
     chunk, the latter only where the owner has no state and has not `reset` one. `refusal` is set if
     it is undecided whether a legacy state is the owner's.
     """
@@ -121,9 +121,9 @@ def locate(
     stream = yield from origin_stream(log, old, progress)
     offset = group_offset(partition)
     if stream == owner.stream and (claim or progress.chunk == 0):
-        return LocatedState(partition, owner, legacy=progress)
+        return LocatedState(partition, owner, legacy=progress, others=others)
     if offset is not None and stream in (owner.stream, None):
-        return LocatedState(partition, owner, legacy=progress)
+        return LocatedState(partition, owner, legacy=progress, others=others)
     refusal = None
     if stream == owner.stream:
         refusal = _unknown_group(partition, owner, progress)

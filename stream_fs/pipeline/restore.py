@@ -20,7 +20,6 @@ from stream_fs.checkpoint import (
 )
 from stream_fs.errors import CorruptSnapshot
 from stream_fs.pipeline.ports import Partition, StateLog
-from stream_fs.pipeline.transaction import Clock, Steps
 from stream_fs.selector import Params
 
 FIRST_WINDOW = 2
@@ -29,25 +28,6 @@ FIRST_WINDOW = 2
 The progress record is the last of its transaction, and only the marker of the commit comes behind
 it; before it there may be a snapshot, large records that need not be read here.
 """
-PATIENCE_SECONDS, PATIENCE_STEPS = 10.0, 200
-"""How long `patiently` waits for one partition: a transaction that its owner left open hides what
-is new. Steps count as well, because there may be seconds between them."""
-
-
-class Undecided(Exception):
-    """A transaction is open in a state partition; what lies behind it cannot be read yet."""
-
-
-def patiently(steps: Steps, clock: Clock) -> Steps:
-    """Steps that read the state of another partition; `Undecided` if they take too long."""
-    until = clock() + PATIENCE_SECONDS
-    try:
-        for number, _ in enumerate(steps):
-            if number > PATIENCE_STEPS and clock() > until:
-                raise Undecided
-            yield
-    finally:
-        steps.close()
 
 
 def newest_values(

@@ -60,6 +60,12 @@ class Sender:
         progress, _ = self.snapshot(model, unranked(self._settings, model))
         return progress
 
+    def withdraw(self) -> None:
+        """Delete the record of the start."""
+        topic = self._settings.state_topics[self._partition.topic]
+        key = self._settings.keys(self._partition).progress
+        self._outbox.send([Outgoing(topic, key, None, (), self._partition.number)])
+
     def of(self, outbox: Outbox) -> Sender:
         """A sender of the same partition through another outbox."""
         return Sender(self._partition, self._settings, outbox, self._step)

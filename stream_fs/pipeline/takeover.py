@@ -3,40 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
+from contextlib import closing
 from dataclasses import dataclass, replace
 
 from stream_fs.checkpoint import Progress, StateKeys
-from stream_fs.errors import OffsetGone
+from stream_fs.errors import ForeignState, OffsetGone
 from stream_fs.pipeline import events
 from stream_fs.pipeline.legacy import legacy_keys
-from stream_fs.pipeline.neighbours import Neighbours
 from stream_fs.pipeline.outcome import Model, model_of
-from stream_fs.pipeline.ownership import LocatedState, acquire
+from stream_fs.pipeline.ownership import LocatedState, acquire, locate
 from stream_fs.pipeline.ports import Input, Outbox, Partition, StateLog, Transport
 from stream_fs.pipeline.restore import newest_usable
 from stream_fs.pipeline.sending import Sender
 from stream_fs.pipeline.settings import StreamSettings
-from stream_fs.pipeline.transaction import Transactions
+from stream_fs.pipeline.transaction import Steps, Transactions
 from stream_fs.selector import initial_state
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Taken:
-    """What was found; before the first chunk, an empty model and where it begins.
+    """What was found; `progress` is None where nothing was committed yet.
 
     `fallback` says why the newest snapshot was passed over, `migrated` whether the state was a
     legacy one.
     """
 
     model: Model
-    progress: Progress
+    progress: Progress | None
     fallback: str | None
     migrated: bool = False
 
     @property
     def behind(self) -> int:
         """Chunks that were published after the snapshot, and have to be folded in again."""
-        return self.progress.chunk - self.model.state.chunk
+        return 0 if self.progress is None else self.progress.chunk - self.model.state.chunk
 
 
 class Takeover:
@@ -50,7 +50,6 @@ class Takeover:
         source: Input,
         outbox: Outbox,
         observe: events.Observer,
-        neighbours: Neighbours,
     ) -> None:
         self._partition = partition
         self._settings = settings
@@ -58,7 +57,6 @@ class Takeover:
         self._input = source
         self._outbox = outbox
         self._observe = observe
-        self._neighbours = neighbours
 
     def attempt(
         self, transactions: Transactions, sender: Sender, owned: Callable[[], None]
@@ -70,8 +68,33 @@ class Takeover:
         taken = yield from self._restored(transactions, sender)
         model, progress = taken.model, taken.progress
         self._check_input(model.next)
-        self._compare_group(progress.next_offset)
-        return taken
+        if progress is None and self._settings.start == "latest":
+            progress = yield from self.start(transactions, sender, model)
+        self._compare_group(model.next if progress is None else progress.next_offset)
+        return replace(taken, progress=progress)
+
+    def start(
+        self, transactions: Transactions, sender: Sender, model: Model
+    ) -> Generator[None, None, Progress]:
+        """Record the start of a new stream, unless another one with its name or group has started.
+
+        The record is written before the others are read: of two streams that start at the same
+        time, at least one finds the other. It withdraws, and `ForeignState` is raised.
+        """
+        progress = yield from transactions.through(lambda: sender.start(model))
+        try:
+            yield from self._check_others()
+        except ForeignState:
+            yield from transactions.through(sender.withdraw)
+            raise
+        return progress
+
+    def _check_others(self) -> Steps:
+        with closing(self._transport.state_log(self._partition)) as log:
+            found = yield from locate(
+                log, self._partition, self._settings.owner, self._transport.group_offset
+            )
+            found.check_others()
 
     def _restored(self, transactions: Transactions, sender: Sender) -> Generator[None, None, Taken]:
         partition, owner = self._partition, self._settings.owner
@@ -84,13 +107,9 @@ class Takeover:
             if not found.marked:
                 sender.mark()
             progress = found.progress
-            if progress is not None and progress.chunk:
-                return (yield from self._read(log, found.keys, progress))
-            model = self._empty_model(progress)
-            if progress is None or progress.fingerprint != self._settings.params.fingerprint:
-                progress = yield from transactions.through(lambda: sender.start(model))
-            yield from self._neighbours.check(log, partition)
-            return Taken(model, progress, None)
+            if progress is None:
+                return Taken(self._fresh_model(), None, None)
+            return (yield from self._read(log, found.keys, progress))
         finally:
             log.close()
 
@@ -106,6 +125,7 @@ class Takeover:
         runner, progress = transactions.of(previous), found.progress
         assert progress is not None
         try:
+            found.check()
             taken = yield from self._read(log, found.keys, progress)
             legacy = yield from legacy_keys(log, self._partition)
             migrated = yield from runner.through(
@@ -127,12 +147,9 @@ class Takeover:
             progress = replace(progress, snapshots=tuple(sound))
         return Taken(model, progress, fallback)
 
-    def _empty_model(self, progress: Progress | None) -> Model:
-        """The model before the first chunk, of whose state nothing depends on the parameters."""
-        state = initial_state(self._settings.params, self._settings.origin(self._partition))
-        if progress is not None:
-            return Model(state, progress.next_offset, None, self._settings.cut)
+    def _fresh_model(self) -> Model:
         low, high = self._input.bounds(self._partition)
+        state = initial_state(self._settings.params, self._settings.origin(self._partition))
         start = low if self._settings.start == "earliest" else high
         return Model(state, start, None, self._settings.cut)
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -28,7 +28,6 @@ from stream_fs.errors import BoundaryMoved, RetriableError, TransportError
 from stream_fs.pipeline import events
 from stream_fs.pipeline.chunker import Chunker
 from stream_fs.pipeline.coming import Coming
-from stream_fs.pipeline.neighbours import Neighbours
 from stream_fs.pipeline.outcome import Folded, Model, Outcome, announce, fold
 from stream_fs.pipeline.ports import Input, Outbox, Partition, Transport
 from stream_fs.pipeline.sending import Saved, Sender
@@ -80,7 +79,6 @@ class Task:
         transport: Transport,
         source: Input,
         around: Surroundings,
-        neighbours: Neighbours,
     ) -> None:
         self.partition = partition
         self._settings = settings
@@ -92,7 +90,7 @@ class Task:
         )
         self._sender = Sender(partition, settings, self._outbox, around.step)
         self._takeover = Takeover(
-            partition, settings, transport, source, self._outbox, around.observe, neighbours
+            partition, settings, transport, source, self._outbox, around.observe
         )
         self._decoder = decoder
         self._model: Model | None = None  # as committed
@@ -234,10 +232,11 @@ class Task:
         self._enter("replaying" if taken.behind else "running")
         self._release()
 
-    def _begin(self, model: Model, progress: Progress) -> None:
-        self._model, self._progress, self._saved_cut = model, progress, model.cut
-        policy, settled = self._settings.dead_letters, progress.next_offset
-        self._chunker = Chunker(self._decoder, policy, model.next, settled)
+    def _begin(self, model: Model, progress: Progress | None) -> None:
+        self._model, self._progress = model, progress
+        self._saved_cut = None if progress is None else model.cut
+        settled = model.next if progress is None else progress.next_offset
+        self._chunker = Chunker(self._decoder, self._settings.dead_letters, model.next, settled)
 
     # --- chunks --------------------------------------------------------------------------------
 
@@ -401,10 +400,9 @@ class Task:
 
     def _publishing(self, chunks: Sequence[Folded]) -> Steps:
         """One transaction, tried until it is through or the task is fenced."""
-        before = self._progress
         assert self._model is not None
-        assert before is not None
         self._coming = coming = Coming(self._model, chunks, self._announce, self._around.clock)
+        before = self._progress or (yield from self._started(self._model))
         progress, size = yield from self._transactions.through(
             lambda: self._sender.chunks(
                 [outcome for outcome, _ in coming.announced()], before, self._saved_cut
@@ -437,6 +435,16 @@ class Task:
             raise coming.obstacle
         if self._phase == "publishing":
             self._enter("running")
+
+    def _started(self, model: Model) -> Generator[None, None, Progress]:
+        """The start, recorded before the first chunk, however long the broker does not answer."""
+        attempts = pauses()
+        while True:
+            try:
+                return (yield from self._takeover.start(self._transactions, self._sender, model))
+            except RetriableError as error:
+                self._failed("retried", str(error))
+                yield from wait(self._around.clock, next(attempts))
 
     def _failed(self, outcome: Failure, error: str) -> None:
         """Tell of a failed attempt, and take no more messages until one comes through."""

@@ -14,7 +14,6 @@ from stream_fs.errors import FencedError
 from stream_fs.pipeline import events
 from stream_fs.pipeline.fences import Fences
 from stream_fs.pipeline.merge_duty import MergeDuty
-from stream_fs.pipeline.neighbours import Neighbours
 from stream_fs.pipeline.ports import Partition, Transport
 from stream_fs.pipeline.settings import StreamSettings
 from stream_fs.pipeline.task import Surroundings, Task
@@ -47,7 +46,6 @@ class Worker:
         self._grace = grace
         # One for all tasks: it remembers nothing but how producers write, and that takes room.
         self._decoder = RecordDecoder(settings.views, settings.record_format, settings.limits)
-        self._neighbours = Neighbours(transport, settings, around.clock)
         self._joined = False
         self._assigned: set[Partition] = set()
         self._tasks: dict[Partition, Task] = {}
@@ -168,13 +166,7 @@ class Worker:
 
     def _begin(self, partition: Partition) -> None:
         self._tasks[partition] = Task(
-            partition,
-            self._settings,
-            self._decoder,
-            self._transport,
-            self._input,
-            self._around,
-            self._neighbours,
+            partition, self._settings, self._decoder, self._transport, self._input, self._around
         )
 
     def _fenced(self, partition: Partition, error: FencedError) -> None:

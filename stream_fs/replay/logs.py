@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 from stream_fs.checkpoint.plain import LARGEST
-from stream_fs.pipeline.ports import Partition, Stored
+from stream_fs.pipeline.ports import Stored
 from stream_fs.replay.journal import Journal
 
 
@@ -31,25 +30,6 @@ class JournalLog:
 
     def close(self) -> None:
         """Nothing to let go of."""
-
-
-@dataclass(frozen=True, slots=True)
-class JournalLogs:
-    """See `stream_fs.pipeline.ports.StateLogs`: that of the only partition."""
-
-    partition: Partition
-    journal: Journal
-
-    def ends(self, topics: Sequence[str]) -> Mapping[Partition, int]:  # noqa: ARG002  # one only
-        """The end of the journal."""
-        return {self.partition: self.journal.end}
-
-    def log(self, partition: Partition) -> JournalLog:  # noqa: ARG002  # there is but one
-        """The journal's records."""
-        return JournalLog(self.journal)
-
-    def close(self) -> None:
-        """There is nothing to release."""
 
 
 class Unbounded:

@@ -15,10 +15,10 @@ from collections.abc import Callable, Mapping, Sequence
 from stream_fs.checkpoint import decode_progress, parse_key
 from stream_fs.checkpoint.plain import Plain
 from stream_fs.errors import AbortableError, FatalError, FencedError
-from stream_fs.pipeline.ports import Assignment, Outgoing, Partition, Stored
+from stream_fs.pipeline.ports import Assignment, Outgoing, Partition, StateLogs, Stored
 from stream_fs.replay.input import FileInput
 from stream_fs.replay.journal import Journal
-from stream_fs.replay.logs import JournalLog, JournalLogs, Unbounded
+from stream_fs.replay.logs import JournalLog, Unbounded
 from stream_fs.replay.outputs import Output
 from stream_fs.replay.reading import Reading
 
@@ -74,9 +74,9 @@ class FileTransport:
         """There is none: a single partition is not merged."""
         raise FatalError(f"the files are those of {self.partition} alone: nothing can be merged")
 
-    def state_logs(self) -> JournalLogs:
-        """The journal's records."""
-        return JournalLogs(self.partition, self.journal)
+    def state_logs(self) -> StateLogs:
+        """None either: see `merge_outbox`."""
+        raise FatalError(f"the files are those of {self.partition} alone: nothing can be merged")
 
     def state_log(self, partition: Partition) -> JournalLog:  # noqa: ARG002  # there is but one
         """The journal's records."""

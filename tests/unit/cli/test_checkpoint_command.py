@@ -41,16 +41,20 @@ def test_inspect(place: Place, capsys: Capture) -> None:
 
 
 def test_a_partition_before_its_first_chunk(place: Place, tmp_path: Path, capsys: Capture) -> None:
-    """It has recorded where it begins, but there is no model to show, export or give up."""
+    """There is no model to show, export or give up."""
     model = tmp_path / "model"
     assert checkpoint(place, "export", str(model)) == ExitCode.OK
     short = Place(tmp_path / "short", records=5)
     assert main(short.command()) == ExitCode.OK
     capsys.readouterr()
     assert checkpoint(short, "inspect") == ExitCode.OK
-    assert capsys.readouterr().out == "digits/0: no chunk yet, begins at offset 0\n"
+    assert capsys.readouterr().out == "digits/0: no chunk yet\n"
     assert checkpoint(short, "export", str(tmp_path / "none")) == ExitCode.CONFIGURATION
     assert "digits/0 has no model yet" in capsys.readouterr().err
+    assert checkpoint(short, "reset", "--to-offset", "2", "--yes") == ExitCode.OK
+    capsys.readouterr()
+    assert checkpoint(short, "inspect") == ExitCode.OK
+    assert capsys.readouterr().out == "digits/0: no chunk yet, begins at offset 2\n"
     assert checkpoint(short, "import", str(model), "--to-offset", "0") == ExitCode.OK
 
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from stream_fs.pipeline import events as happened
 from stream_fs.pipeline.events import Event
 from stream_fs.pipeline.memory import MemoryBroker, MemoryTransport
 from stream_fs.pipeline.ports import Transport
@@ -158,10 +157,3 @@ def undisturbed(values: Sequence[bytes], **changes: Any) -> Iterator[MemoryBroke
     fill(made, values)
     assert Life(made, settings(**changes)).run()
     yield made
-
-
-def start(made: MemoryBroker, here: StreamSettings) -> None:
-    """Start every partition, which is a transaction of its own, and end before the first chunk."""
-    life = Life(made, here)
-    life.until(lambda: len(life.of(happened.Restored)) == made.partitions(TOPIC))
-    life.die()

@@ -12,17 +12,7 @@ from stream_fs.pipeline.ownership import locate
 from stream_fs.pipeline.ports import Partition
 from stream_fs.pipeline.restore import newest_usable
 from stream_fs.pipeline.settings import StreamSettings
-from tests.unit.pipeline.lives import (
-    STATE,
-    TOPIC,
-    Life,
-    broker,
-    fill,
-    published,
-    records,
-    settings,
-    start,
-)
+from tests.unit.pipeline.lives import STATE, TOPIC, Life, broker, fill, published, records, settings
 
 EVERY = 5.0
 """Seconds between merged rankings."""
@@ -32,14 +22,9 @@ def merging(**changes: Any) -> StreamSettings:
     return settings(**{"merge_every": EVERY, "output_top": 3, **changes})
 
 
-def stream(partitions: int = 3, count: int = 60, *, started: bool = True) -> MemoryBroker:
-    """Records for every partition: 60 are three chunks, 60 more are seven; every third is saved.
-
-    Every partition was `started`, so that the first chunks are published at the same time.
-    """
+def stream(partitions: int = 3, count: int = 60) -> MemoryBroker:
+    """Records for every partition: 60 are three chunks, 60 more are seven; every third is saved."""
     made = broker(partitions)
-    if started:
-        start(made, merging())
     for number in range(partitions):
         more(made, number, count, seed=number)
     return made

@@ -22,7 +22,6 @@ from tests.unit.pipeline.lives import (
     published,
     records,
     settings,
-    start,
     undisturbed,
 )
 from tests.unit.pipeline.test_recovery import STEPS, VALUES
@@ -185,7 +184,6 @@ def folds(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 def test_one_chunk_is_folded_ahead_and_no_more_is_read(folds: list[int]) -> None:
     made = broker()
-    start(made, settings())
     fill(made, list(records(3000)))
     life = Life(made, settings(), aside=stuck)
     life.until(lambda: bool(life.of(events.RecordsRead)))
@@ -204,7 +202,6 @@ def test_the_rows_of_a_chunk_go_when_it_is_folded(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(task, "fold", noted)
     made = broker()
-    start(made, settings())
     fill(made, VALUES)
     life = Life(made, settings(), aside=stuck)
     life.until(lambda: len(rows) > 2)
@@ -214,7 +211,6 @@ def test_the_rows_of_a_chunk_go_when_it_is_folded(monkeypatch: pytest.MonkeyPatc
 
 def test_an_orderly_end_waits_for_what_is_under_way(folds: list[int]) -> None:
     made = broker()
-    start(made, settings())
     fill(made, VALUES)
     first = Life(made, settings(), aside=stuck)
     first.until(lambda: len(folds) == 2)

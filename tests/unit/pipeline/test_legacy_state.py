@@ -14,11 +14,9 @@ from stream_fs.checkpoint import (
     StateKeys,
     decode_merge_progress,
     decode_progress,
-    encode,
     marker_owner,
     parse_key,
 )
-from stream_fs.checkpoint.files import Export
 from stream_fs.errors import (
     AbortableError,
     CorruptProgress,
@@ -35,9 +33,7 @@ from stream_fs.pipeline.administration import (
     take_in,
 )
 from stream_fs.pipeline.memory import MemoryStateLog, MemoryTransport
-from stream_fs.pipeline.outcome import Model, extra_of
 from stream_fs.pipeline.ports import Partition
-from stream_fs.selector import initial_state
 from tests.unit.pipeline.legacy import write_merge, write_state
 from tests.unit.pipeline.lives import (
     STATE,
@@ -160,6 +156,16 @@ def test_another_stream_whose_group_has_read_the_topic_begins_as_the_refusal_say
     assert standing(transport(made, BLUE), BLUE, PLACE).progress is not None
 
 
+def test_a_legacy_state_beside_a_stream_of_the_same_name_is_not_migrated() -> None:
+    export = exported(transport(begun(BLUE), BLUE), BLUE, PLACE)
+    made = begun(settings(stream="blue", group="other"))
+    write_state(made, PLACE, export)
+    made._advised["blue", PLACE] = export.progress.next_offset
+    before = len(made.committed(STATE))
+    refuse(made, BLUE, "a state of stream 'blue' in group 'other', which has the same name")
+    assert len(made.committed(STATE)) == before
+
+
 def test_a_legacy_state_of_another_group_is_refused_until_it_is_claimed() -> None:
     """The same name, and a group that has committed nothing: another one may be at work."""
     made = legacy(BLUE)
@@ -188,11 +194,7 @@ def test_a_legacy_state_before_the_first_chunk_says_where_to_begin() -> None:
     life.die()
     made = broker()
     fill(made, VALUES)
-    progress = standing(transport(first, BLUE), BLUE, PLACE).progress
-    assert progress is not None
-    state = initial_state(BLUE.params, BLUE.origin(PLACE))
-    model = Model(state, progress.next_offset, None, BLUE.cut)
-    write_state(made, PLACE, Export(encode(state, model.next, extra_of(model)), progress))
+    write_state(made, PLACE, exported(transport(first, BLUE), BLUE, PLACE))
     assert foreign_states(transport(made, BLUE), latest, [PLACE]) == []
     assert Life(made, latest).run()
     assert rankings(made, BLUE)[0]["offsets"]["from"] == 10
@@ -278,7 +280,7 @@ def test_a_legacy_merge_goes_on_without_a_gap() -> None:
     last = sequences(first)[-1]
     progress = [m.value for m in first.committed(STATE) if m.key == merging().owner.merge_key][-1]
 
-    made = stream(started=False)
+    made = stream()
     for number in range(3):
         place = Partition(TOPIC, number)
         write_state(made, place, exported(transport(first, merging()), merging(), place))
@@ -305,7 +307,7 @@ def test_the_legacy_merge_of_another_group_is_left_alone() -> None:
     life = Life(first, merging())
     settle(life)
     life.worker.stop()
-    made = stream(started=False)
+    made = stream()
     for number in (1, 2):
         place = Partition(TOPIC, number)
         write_state(made, place, exported(transport(first, merging()), merging(), place))
@@ -319,7 +321,7 @@ def test_the_legacy_merge_of_another_group_is_left_alone() -> None:
 
 
 def test_a_legacy_merge_of_topics_that_are_not_read_is_left_alone() -> None:
-    made = stream(started=False)
+    made = stream()
     parts = (MergedPart("elsewhere", 0, 3),)
     write_merge(
         made,
@@ -337,7 +339,7 @@ def test_the_legacy_merge_of_another_stream_is_left_alone() -> None:
     settle(life)
     life.worker.stop()
     progress = [m.value for m in first.committed(STATE) if m.key == blue.owner.merge_key][-1]
-    made = stream(started=False)
+    made = stream()
     write_state(made, PLACE, exported(transport(first, blue), blue, PLACE))
     write_merge(made, decode_merge_progress(progress or b""))
     life = Life(made, merging())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stream_fs.pipeline import events, restore
+from stream_fs.pipeline import events, gathering
 from stream_fs.pipeline.administration import begin_at, forget
 from stream_fs.pipeline.memory import MemoryBroker, MemoryOutbox
 from stream_fs.pipeline.ports import Outgoing, Partition
@@ -52,7 +52,7 @@ def test_a_snapshot_of_another_configuration_is_left_out() -> None:
     made = stream()
     other = params([View(name, size) for name, size in DIMENSIONS.items()], 3, first_rows=10)
     foreign = Life(made, merging(params=other, merge_every=None))
-    foreign.until(lambda: len({e.partition for e in foreign.of(events.ChunkCommitted)}) == 3)
+    foreign.until(lambda: made.log(STATE, 2).end > 3)
     foreign.die()
     for number in (0, 1):  # these begin anew
         forget(outsider(made), merging(), Partition(TOPIC, number))
@@ -147,6 +147,6 @@ def test_a_partition_that_begins_anew_leaves_until_it_has_a_chunk() -> None:
 def wait_out(life: Life) -> None:
     """Until the merge has lost its patience with a partition."""
     for _ in range(3):
-        assert life.run(100 + restore.PATIENCE_STEPS)
-        life.now += restore.PATIENCE_SECONDS
+        assert life.run(100 + gathering.PATIENCE_STEPS)
+        life.now += gathering.PATIENCE_SECONDS
     assert life.run(100)

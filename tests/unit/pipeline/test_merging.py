@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from stream_fs.checkpoint import MergedPart
-from stream_fs.pipeline import events, merged, restore
+from stream_fs.pipeline import events, gathering, merged
 from stream_fs.pipeline.events import Event
 from stream_fs.pipeline.memory import MemoryBroker
 from stream_fs.pipeline.ports import Partition
@@ -165,7 +165,7 @@ def test_a_look_comes_to_its_end_where_every_turn_takes_long() -> None:
     life = Life(made, merging())
     life.until(lambda: all(not task.busy for task in life.worker.tasks) and life.now > 0.1)
     for _ in range(30):
-        life.now += 2 * restore.PATIENCE_SECONDS
+        life.now += 2 * gathering.PATIENCE_SECONDS
         assert life.run(1)
     assert last_sources(made) == dict.fromkeys(range(6), 1)
     assert not life.of(events.SourceSkipped)

@@ -21,7 +21,6 @@ from tests.unit.pipeline.lives import (
     published,
     records,
     settings,
-    start,
 )
 
 SLOW = Partition(TOPIC, 1)
@@ -98,7 +97,6 @@ def of(life: Life, kind: type[Any], partition: Partition) -> list[Any]:
 
 def filled() -> MemoryBroker:
     made = broker(2)
-    start(made, settings(merge_every=None))
     for number, values in enumerate(VALUES):
         fill(made, values, number)
     return made

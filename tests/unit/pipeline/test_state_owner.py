@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from contextlib import suppress
-from dataclasses import replace
+import random
 
 import pytest
 
 from stream_fs.errors import (
+    AbortableError,
     CorruptProgress,
     ForeignState,
     InvalidParameter,
+    RetriableError,
 )
 from stream_fs.pipeline import events
 from stream_fs.pipeline.administration import (
@@ -22,19 +22,16 @@ from stream_fs.pipeline.administration import (
     standing,
     take_in,
 )
-from stream_fs.pipeline.ports import Partition
+from stream_fs.pipeline.memory import MemoryBroker, MemoryStateLog
 from stream_fs.pipeline.settings import StreamSettings
 from stream_fs.pipeline.transaction import Aside, at_once
-from stream_fs.selector import View, params
 from tests.unit.pipeline.lives import (
-    DIMENSIONS,
     STATE,
     TOPIC,
     Life,
     broker,
     fill,
     settings,
-    start,
     undisturbed,
 )
 from tests.unit.pipeline.owners import (
@@ -175,70 +172,66 @@ def test_a_second_reset_changes_nothing() -> None:
     assert len(rankings(made, TEAL)) == 3
 
 
-NAME = settings(stream="blue", group="teal", rankings_topic="out")
-GROUP = settings(stream="teal", group="blue", rankings_topic="out")
+NAMESAKE = settings(stream="blue", group="teal", rankings_topic="out")
 
 
-def turns(lives: list[Life], count: int = 400) -> list[Life]:
-    """Let processes take turns; those that are refused, which are gone then."""
-    refused: list[Life] = []
-    for _ in range(count):
-        for life in lives:
-            if life not in refused:
-                try:
-                    life.worker.turn()
-                except ForeignState:
-                    life.die()
-                    refused.append(life)
-    return refused
+def race(made: MemoryBroker, aside: Aside, seed: int) -> list[Life]:
+    """Two streams of one name take turns as chance decides; those that were not refused."""
+    chance = random.Random(seed)
+    alive = [Life(made, of, aside=aside) for of in (BLUE, NAMESAKE)]
+    for _ in range(800):
+        life = chance.choice(alive)
+        try:
+            life.worker.turn()
+        except ForeignState:
+            life.die()
+            alive.remove(life)
+    return alive
 
 
 @pytest.mark.parametrize("aside", [at_once, slow])
-@pytest.mark.parametrize(
-    ("other", "partitions"),
-    [(NAME, 1), (NAME, 2), (GROUP, 2)],
-    ids=["name, one partition", "name, two partitions", "group"],
-)
-def test_of_two_that_start_at_the_same_time_only_one_publishes(
-    other: StreamSettings, partitions: int, aside: Aside
-) -> None:
-    """Neither has a state when it starts; in a group, each may have another partition."""
-    made = broker(partitions)
-    for number in range(partitions):
-        fill(made, VALUES, number)
-    refused = turns([Life(made, of, aside=aside) for of in (BLUE, other)])
-    assert refused
-    left = turns([Life(made, of, aside=aside) for of in (BLUE, other)])
-    assert left, "also when they are started again"
-    publishing = {ranking["stream"] for ranking in rankings(made, BLUE) + rankings(made, other)}
-    assert len(publishing) <= 1
-    sequences = [(m.key, json.loads(m.value or b"")["sequence"]) for m in made.committed("out")]
-    assert len(set(sequences)) == len(sequences)
-
-    for number in range(partitions):
-        with suppress(ForeignState):  # it has no state here
-            reset(made, other, Partition(TOPIC, number))
-    assert not turns([Life(made, BLUE)])
-    whole = [ranking for ranking in rankings(made, BLUE) if ranking["scope"] == "partition"]
-    assert len(whole) == 7 * partitions
+def test_of_two_that_start_at_the_same_time_one_publishes(aside: Aside) -> None:
+    """Neither has a state when it takes its partition over, and the other one leaves none."""
+    for seed in range(40):
+        made = broker()
+        fill(made, VALUES)
+        (left,) = race(made, aside, seed)
+        assert [ranking["sequence"] for ranking in rankings(made, BLUE)] == list(range(1, 8))
+        gone = NAMESAKE if left.settings == BLUE else BLUE
+        assert standing(transport(made, gone), gone, PLACE).progress is None
 
 
-def test_topics_check_finds_a_stream_in_the_same_group_in_another_partition() -> None:
-    made = broker(2)
-    fill(made, VALUES)
+def test_a_start_is_recorded_with_the_first_chunk() -> None:
+    """Until then the configuration may change, and retention may delete what was not used."""
+    made = broker()
+    fill(made, VALUES[:10])
     life = Life(made, BLUE)
     assert life.run()
     life.die()
-    reset(made, BLUE, Partition(TOPIC, 1))
-    (problem,) = foreign_states(transport(made, GROUP), GROUP, [Partition(TOPIC, 1)])
-    assert problem.startswith("in/0 has no chunk of stream 'teal' in group 'blue', but a state of")
-
-
-def test_the_configuration_may_change_before_the_first_chunk() -> None:
-    made = broker()
-    other = params([View(name, size) for name, size in DIMENSIONS.items()], 3, first_rows=10)
-    start(made, replace(BLUE, params=other))
-    fill(made, VALUES)
+    assert made.committed(STATE) == []
+    fill(made, VALUES[10:])
+    made.delete_below(TOPIC, 0, 5)
     assert Life(made, BLUE).run()
-    with undisturbed(VALUES, stream="blue", group="blue") as alone:
-        assert rankings(made, BLUE) == rankings(alone, BLUE)
+    assert rankings(made, BLUE)[0]["offsets"]["from"] == 5
+
+
+def test_a_start_is_recorded_however_long_the_broker_is_silent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = broker()
+    fill(made, VALUES)
+    made.fail_next("commit", AbortableError("not now"))
+    silent = [RetriableError("no answer")]
+    end = MemoryStateLog.end
+
+    def now_and_then(log: MemoryStateLog) -> int:
+        if made.committed(STATE) and silent:
+            raise silent.pop()
+        return end(log)
+
+    monkeypatch.setattr(MemoryStateLog, "end", now_and_then)
+    life = Life(made, BLUE)
+    assert life.run()
+    errors = [failed.error for failed in life.of(events.TransactionFailed)]
+    assert errors == ["not now", "no answer"]
+    assert len(rankings(made, BLUE)) == 7

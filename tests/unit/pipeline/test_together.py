@@ -30,7 +30,6 @@ from tests.unit.pipeline.lives import (
     published,
     records,
     settings,
-    start,
     undisturbed,
 )
 from tests.unit.pipeline.test_ahead import slow, stuck
@@ -91,7 +90,7 @@ def test_chunks_go_together_up_to_the_next_snapshot(aside: Aside) -> None:
     assert_as_if_undisturbed(life)
     key = settings().keys(Partition(TOPIC, 0)).progress
     progress = [message for message in made.committed(STATE) if message.key == key]
-    assert len(progress) == 1 + 3, "the first says where the partition begins"
+    assert len(progress) == 1 + 3, "the first is that of the start"
 
 
 @ASIDES
@@ -282,7 +281,6 @@ def test_many_dead_letters_wait_for_nobody(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_chunks_wait_behind_a_snapshot_that_is_under_way(folded: list[int]) -> None:
     made = broker()
-    start(made, settings())
     fill(made, VALUES)
     life = Life(made, settings(linger=LONG, checkpoint_every=4), aside=stuck)
     assert life.run(100)
@@ -338,9 +336,8 @@ def test_an_orderly_end_leaves_what_waits_to_the_next_owner(
     aside: Aside, folded: list[int]
 ) -> None:
     made = broker()
-    here = settings(linger=LONG, checkpoint_every=100)
-    start(made, here)
     fill(made, VALUES)
+    here = settings(linger=LONG, checkpoint_every=100)
     life = Life(made, here, aside=aside)
     life.until(lambda: len(folded) == (4 if aside is at_once else 2))
     life.worker.stop()
