@@ -117,10 +117,12 @@ def forget(transport: Transport, settings: StreamSettings, partition: Partition)
     other states are returned, as text.
     """
     with _acquired(transport, settings, partition) as acquired:
+        if acquired.found.reset:
+            return None
         if acquired.found.value is None:
             acquired.found.check()
             if acquired.found.legacy is None:
-                return None if acquired.found.reset else acquired.found.others_text or None
+                return acquired.found.others_text or None
         key = settings.keys(partition).progress
         topic = settings.state_topics[partition.topic]
         with acquired.transaction() as outbox:

@@ -76,20 +76,24 @@ class Takeover:
     def start(
         self, transactions: Transactions, sender: Sender, model: Model
     ) -> Generator[None, None, Progress]:
-        """Record the start of a new stream, unless another one with its name or group has started.
-
-        The record is written before the others are read: of two streams that start at the same
-        time, at least one finds the other. It withdraws, and `ForeignState` is raised.
-        """
+        """Record the start of a partition; raises what `check_others` does."""
         progress = yield from transactions.through(lambda: sender.start(model))
+        yield from self.check_others(transactions, sender)
+        return progress
+
+    def check_others(self, transactions: Transactions, sender: Sender) -> Steps:
+        """Withdraw the start, and raise `ForeignState`, if another stream has started, too.
+
+        That is one with the same name or group. The start is recorded before this: of two streams
+        that start at the same time, at least one finds the other.
+        """
         try:
-            yield from self._check_others()
+            yield from self._locate_others()
         except ForeignState:
             yield from transactions.through(sender.withdraw)
             raise
-        return progress
 
-    def _check_others(self) -> Steps:
+    def _locate_others(self) -> Steps:
         with closing(self._transport.state_log(self._partition)) as log:
             found = yield from locate(
                 log, self._partition, self._settings.owner, self._transport.group_offset

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -175,8 +175,11 @@ class Task:
         return False
 
     def finish(self, deadline: float) -> None:
-        """Before an orderly end: publish what is being published, and commit a snapshot of it."""
-        while self._work is not None and self._coming is not None:
+        """Before an orderly end: publish what is being published, and commit a snapshot of it.
+
+        A start that is being recorded is left to the next owner, with the first chunk.
+        """
+        while self._work is not None and self._coming is not None and self._progress is not None:
             left = deadline - self._around.clock()
             if left <= 0:
                 return
@@ -319,7 +322,8 @@ class Task:
         if self._awaits_more:
             self._release()
             return False
-        if self._waiting and self._around.clock() - self._coming.ready < _SHORT_SECONDS:
+        short = self._around.clock() - self._coming.ready < _SHORT_SECONDS
+        if self._waiting and self._progress is not None and short:
             self._transactions.settle(MOMENT)
             return True
         self._hold()
@@ -402,7 +406,10 @@ class Task:
         """One transaction, tried until it is through or the task is fenced."""
         assert self._model is not None
         self._coming = coming = Coming(self._model, chunks, self._announce, self._around.clock)
-        before = self._progress or (yield from self._started(self._model))
+        if self._progress is None:
+            yield from self._starting(self._model)
+        before = self._progress
+        assert before is not None
         progress, size = yield from self._transactions.through(
             lambda: self._sender.chunks(
                 [outcome for outcome, _ in coming.announced()], before, self._saved_cut
@@ -436,15 +443,19 @@ class Task:
         if self._phase == "publishing":
             self._enter("running")
 
-    def _started(self, model: Model) -> Generator[None, None, Progress]:
-        """The start, recorded before the first chunk, however long the broker does not answer."""
+    def _starting(self, model: Model) -> Steps:
+        """Record the start before the first chunk, however long the broker does not answer."""
+        started = yield from self._transactions.through(lambda: self._sender.start(model))
         attempts = pauses()
         while True:
             try:
-                return (yield from self._takeover.start(self._transactions, self._sender, model))
+                yield from self._takeover.check_others(self._transactions, self._sender)
             except RetriableError as error:
                 self._failed("retried", str(error))
                 yield from wait(self._around.clock, next(attempts))
+            else:
+                self._progress = started
+                return
 
     def _failed(self, outcome: Failure, error: str) -> None:
         """Tell of a failed attempt, and take no more messages until one comes through."""

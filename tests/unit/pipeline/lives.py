@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from stream_fs.pipeline.administration import begin_at
 from stream_fs.pipeline.events import Event
 from stream_fs.pipeline.memory import MemoryBroker, MemoryTransport
-from stream_fs.pipeline.ports import Transport
+from stream_fs.pipeline.ports import Partition, Transport
 from stream_fs.pipeline.settings import DeadLetterSettings, StreamSettings
 from stream_fs.pipeline.task import Surroundings
 from stream_fs.pipeline.transaction import Aside, at_once
@@ -143,6 +144,12 @@ class Life:
 
     def of(self, kind: type[Any]) -> list[Any]:
         return [event for event in self.events if isinstance(event, kind)]
+
+
+def start(made: MemoryBroker, here: StreamSettings) -> None:
+    """Record the start of the first partition, which otherwise comes with the first chunk."""
+    transport = made.transport(here.group, here.state_topics, here.stream)
+    begin_at(transport, here, Partition(TOPIC, 0), 0, keep_model=False)
 
 
 def published(made: MemoryBroker, topic: str = RANKINGS) -> list[tuple[Any, ...]]:

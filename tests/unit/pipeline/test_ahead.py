@@ -22,6 +22,7 @@ from tests.unit.pipeline.lives import (
     published,
     records,
     settings,
+    start,
     undisturbed,
 )
 from tests.unit.pipeline.test_recovery import STEPS, VALUES
@@ -209,9 +210,36 @@ def test_the_rows_of_a_chunk_go_when_it_is_folded(monkeypatch: pytest.MonkeyPatc
     assert all(one() is None for one in rows), "its transaction is still under way"
 
 
+def test_an_orderly_end_leaves_the_start_to_the_next_owner(folds: list[int]) -> None:
+    made = broker()
+    fill(made, VALUES)
+    first = Life(made, settings(), aside=stuck)
+    first.until(lambda: len(folds) == 2)
+    first.worker.stop()
+    assert published(made) == []
+    assert Life(made, settings()).run()
+    with undisturbed(VALUES) as expected:
+        assert published(made) == published(expected)
+
+
+def test_other_partitions_go_on_while_a_start_is_under_way(folds: list[int]) -> None:
+    """The chunk behind the first one is folded then, and waits; nothing more is read."""
+    made = broker(2)
+    fill(made, list(records(3000)))
+    life = Life(made, settings(), aside=stuck)
+    life.until(lambda: len(folds) == 2)
+    assert life.run(20)
+    fill(made, VALUES, 1)
+    before = len(life.of(events.RecordsRead))
+    assert life.run(20)
+    read = life.of(events.RecordsRead)[before:]
+    assert {of.partition.number for of in read} == {1}
+
+
 def test_an_orderly_end_waits_for_what_is_under_way(folds: list[int]) -> None:
     made = broker()
     fill(made, VALUES)
+    start(made, settings())
     first = Life(made, settings(), aside=stuck)
     first.until(lambda: len(folds) == 2)
     first.worker.stop()

@@ -30,6 +30,7 @@ from tests.unit.pipeline.lives import (
     published,
     records,
     settings,
+    start,
     undisturbed,
 )
 from tests.unit.pipeline.test_ahead import slow, stuck
@@ -338,6 +339,7 @@ def test_an_orderly_end_leaves_what_waits_to_the_next_owner(
     made = broker()
     fill(made, VALUES)
     here = settings(linger=LONG, checkpoint_every=100)
+    start(made, here)
     life = Life(made, here, aside=aside)
     life.until(lambda: len(folded) == (4 if aside is at_once else 2))
     life.worker.stop()
