@@ -123,10 +123,8 @@ def forget(transport: Transport, settings: StreamSettings, partition: Partition)
             acquired.found.check()
             if acquired.found.legacy is None:
                 return acquired.found.others_text or None
-        key = settings.keys(partition).progress
-        topic = settings.state_topics[partition.topic]
         with acquired.transaction() as outbox:
-            outbox.send([Outgoing(topic, key, None, (), partition.number)])
+            outbox.send([progress_record(settings, partition, None)])
     return None
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 
 from stream_fs.checkpoint import MergeProgress
-from stream_fs.errors import IncompatibleState, InvalidMessage, RetriableError
+from stream_fs.errors import IncompatibleState, InvalidMessage
 from stream_fs.pipeline import events
 from stream_fs.pipeline.gathering import Gathering
 from stream_fs.pipeline.legacy import merge_migration_records
@@ -21,7 +21,7 @@ from stream_fs.pipeline.ownership import find_merge
 from stream_fs.pipeline.ports import Outbox, Partition, Transport
 from stream_fs.pipeline.settings import StreamSettings
 from stream_fs.pipeline.task import Surroundings
-from stream_fs.pipeline.transaction import Failure, Steps, Transactions, pauses, wait
+from stream_fs.pipeline.transaction import Failure, Steps, Transactions, retrying, wait
 from stream_fs.wire.rankings import Leading
 
 SHARE = 0.1
@@ -89,15 +89,7 @@ class Merging:
 
     def _trying(self, work: Callable[[], Steps]) -> Steps:
         """From the beginning again wherever the broker does not answer."""
-        attempts = pauses()
-        while True:
-            try:
-                yield from work()
-            except RetriableError as error:
-                self._failed("retried", str(error))
-                yield from wait(self._around.clock, next(attempts))
-            else:
-                return
+        return retrying(work, self._around.clock, lambda error: self._failed("retried", error))
 
     def _rest(self) -> Steps:
         self._resting = True

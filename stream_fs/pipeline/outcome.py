@@ -188,12 +188,14 @@ def unranked(settings: StreamSettings, model: Model) -> Progress:
     )
 
 
-def progress_record(settings: StreamSettings, partition: Partition, progress: Progress) -> Outgoing:
-    """The record that decides where a later owner continues."""
+def progress_record(
+    settings: StreamSettings, partition: Partition, progress: Progress | None
+) -> Outgoing:
+    """The record that decides where a later owner continues; without a progress it begins anew."""
     return Outgoing(
         settings.state_topics[partition.topic],
         settings.keys(partition).progress,
-        encode_progress(progress),
+        None if progress is None else encode_progress(progress),
         (),
         partition.number,
     )

@@ -62,9 +62,7 @@ class Sender:
 
     def withdraw(self) -> None:
         """Delete the record of the start."""
-        topic = self._settings.state_topics[self._partition.topic]
-        key = self._settings.keys(self._partition).progress
-        self._outbox.send([Outgoing(topic, key, None, (), self._partition.number)])
+        self._outbox.send([progress_record(self._settings, self._partition, None)])
 
     def of(self, outbox: Outbox) -> Sender:
         """A sender of the same partition through another outbox."""

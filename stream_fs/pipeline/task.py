@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from stream_fs.checkpoint import Progress
-from stream_fs.errors import BoundaryMoved, RetriableError, TransportError
+from stream_fs.errors import BoundaryMoved, TransportError
 from stream_fs.pipeline import events
 from stream_fs.pipeline.chunker import Chunker
 from stream_fs.pipeline.coming import Coming
@@ -40,8 +40,7 @@ from stream_fs.pipeline.transaction import (
     Steps,
     Transactions,
     at_once,
-    pauses,
-    wait,
+    retrying,
 )
 from stream_fs.pipeline.waiting import Waited, Waiting
 from stream_fs.records import Message
@@ -204,17 +203,12 @@ class Task:
     def _restoring(self) -> Steps:
         """Take over and restore, from the beginning again wherever the broker does not answer."""
         began = self._around.clock()
-        attempts = pauses()
-        while True:
-            try:
-                yield from self._restore(began)
-            except RetriableError as error:
-                self._hindrance = str(error)
-                self._around.observe(events.RestoreFailed(self.partition, self._hindrance))
-                yield from wait(self._around.clock, next(attempts))
-            else:
-                self._hindrance = None
-                return
+        yield from retrying(lambda: self._restore(began), self._around.clock, self._restore_failed)
+        self._hindrance = None
+
+    def _restore_failed(self, error: str) -> None:
+        self._hindrance = error
+        self._around.observe(events.RestoreFailed(self.partition, error))
 
     def _restore(self, began: float) -> Steps:
         taken = yield from self._takeover.attempt(
@@ -446,16 +440,12 @@ class Task:
     def _starting(self, model: Model) -> Steps:
         """Record the start before the first chunk, however long the broker does not answer."""
         started = yield from self._transactions.through(lambda: self._sender.start(model))
-        attempts = pauses()
-        while True:
-            try:
-                yield from self._takeover.check_others(self._transactions, self._sender)
-            except RetriableError as error:
-                self._failed("retried", str(error))
-                yield from wait(self._around.clock, next(attempts))
-            else:
-                self._progress = started
-                return
+        yield from retrying(
+            lambda: self._takeover.check_others(self._transactions, self._sender),
+            self._around.clock,
+            lambda error: self._failed("retried", error),
+        )
+        self._progress = started
 
     def _failed(self, outcome: Failure, error: str) -> None:
         """Tell of a failed attempt, and take no more messages until one comes through."""

@@ -179,6 +179,19 @@ def wait(clock: Clock, seconds: float) -> Steps:
         yield
 
 
+def retrying(work: Callable[[], Steps], clock: Clock, failed: Callable[[str], None]) -> Steps:
+    """Do steps from the beginning again wherever the broker does not answer; `failed` is told."""
+    attempts = pauses()
+    while True:
+        try:
+            yield from work()
+        except RetriableError as error:
+            failed(str(error))
+            yield from wait(clock, next(attempts))
+        else:
+            return
+
+
 def pauses() -> Iterator[float]:
     """Seconds between attempts: doubled each time, up to the longest."""
     pause = FIRST_PAUSE
