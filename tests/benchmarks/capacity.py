@@ -50,15 +50,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(
             "\n".join(["", "## Models", "", *MODELS_TEXT, "", *models_table(served(models(quick)))])
         )
-        print("\n".join(["", "## Tasks", "", *TASKS_TEXT, "", *tasks_table(served(tasks(quick)))]))
+        print(
+            "\n".join(
+                ["", "## Partitions", "", *TASKS_TEXT, "", *tasks_table(served(tasks(quick)))]
+            )
+        )
     return 0
 
 
 BUSY = (
     "",
-    "**The machine was busy with other work during this run.** Figures by the clock (records/s,",
-    "MB/s, times, restored) are those of a starved process, several times too low or too",
-    "slow; those per core, memory, threads and sizes are of use. Measure again on a quiet machine.",
+    "**The machine was under other load during this run.** Figures of elapsed time (records/s,",
+    "MB/s, times, restored) are several times too low or too slow; figures per core, memory,",
+    "threads and sizes are valid. Measure again on an idle machine.",
 )
 
 
@@ -66,13 +70,13 @@ def header(load: float) -> list[str]:
     return [
         "# Capacity",
         "",
-        "Measured, not promised: the service as a process on one machine that it shares with the",
-        "broker. Trust the ratios more than the figures, and measure on your own machine:",
+        "Measured figures of the service, as a process on one machine that it shares with the",
+        "broker. Ratios carry over to other machines better than absolute figures; there",
         "`make --silent bench-capacity` (`python -m tests.benchmarks.capacity`) prints this page.",
         *(BUSY if load > (os.cpu_count() or 1) / 2 else ()),
         "",
         f"- {processor()}, {os.cpu_count()} cores, shared with the broker; load average at the",
-        f"  beginning {load:.1f}",
+        f"  start {load:.1f}",
         f"- Apache Kafka {KAFKA_VERSION}, one node; Python {platform.python_version()}, "
         f"numpy {version('numpy')}, confluent-kafka {version('confluent-kafka')}",
         "- `default` preset, BLAS on one thread, `checkpoint.every_chunks` 10, exactly once",
@@ -83,10 +87,10 @@ def header(load: float) -> list[str]:
 
 RECORDS_TEXT = [
     "One partition, K = 10, chunks of 500, two dense views of the same size, a fifth of the views",
-    "missing. Records in a second by the clock, and per core: by the processor time of the process",
-    "(its Kafka threads included), which a busy machine changes less. Where the first is clearly",
-    "below the second, the machine was busy elsewhere, the broker on the same cores included. A",
-    "chunk is ranked and committed beside the update of the next one.",
+    "missing. Records per second of elapsed time, and per core: per second of processor time of",
+    "the process (its Kafka threads included), which depends less on the load of the machine.",
+    "Where the first is clearly below the second, other processes used the cores, the broker",
+    "included. A chunk is ranked and committed while the next one updates the model.",
 ]
 
 
@@ -151,8 +155,9 @@ def records_table(found: Iterator[tuple[Case, Served]]) -> list[str]:
 
 MODELS_TEXT = [
     "One partition, one view of d features with 100 values in each record (sparse), chunks of 500.",
-    "A snapshot is written with every tenth chunk, and at an orderly end; so the state topic takes",
-    "a tenth of it with every chunk, and a few hundred bytes. Memory is the peak of the process.",
+    "A snapshot is written with every tenth chunk, and at a graceful shutdown, so the state topic",
+    "grows by a tenth of it with every chunk, and by a few hundred bytes. Memory is the peak of",
+    "the process.",
 ]
 
 
@@ -198,9 +203,9 @@ def models_table(found: Iterator[tuple[Case, Served]]) -> list[str]:
 # --- tasks ----------------------------------------------------------------------------------------
 
 TASKS_TEXT = [
-    "One process with so many partitions, 250 features, K = 10: each has its model and its",
-    "transactional producer, with threads and connections of its own. The last column counts from",
-    "the start of the process until the last partition is restored.",
+    "One process with several partitions, 250 features, K = 10: each partition has its own model",
+    "and transactional producer, with its own threads and connections. The last column is the time",
+    "from the start of the process until the last partition is restored.",
 ]
 
 
