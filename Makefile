@@ -2,19 +2,19 @@ VENV := .venv
 STAMP := $(VENV)/.installed
 RUN := $(VENV)/bin/python -m
 
-# The interpreter that .venv is made with; when empty, the first Python >= 3.11 that is found.
+# The interpreter for .venv; if empty, the first Python >= 3.11 that is found.
 PYTHON ?=
-# Test processes at a time.
+# Number of parallel test processes.
 WORKERS ?= 2
-# A directory with data sets for `make quality` and `make evaluate`, beside those inside scikit-learn,
-# and where their results go.
+# A directory with data sets for `make quality` and `make evaluate`, in addition to the built-in ones,
+# and the directory for their results.
 DATA ?=
 OUTPUT ?= build/evaluation
-# More arguments for what test, bench, bench-…, quality, evaluate or campaign runs.
+# Additional arguments for test, bench, bench-…, quality, evaluate or campaign.
 ARGS ?=
-# Where the versions are locked of what the service is compared with.
+# The locked versions of the peers with which the service is compared.
 PEERS := tests/benchmarks/peers
-# With any value, `make demo` keeps running at the end.
+# If not empty, `make demo` keeps running at the end.
 KEEP ?=
 
 .DEFAULT_GOAL := help
@@ -24,75 +24,75 @@ KEEP ?=
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-16s%s\n", $$1, $$2 }' Makefile
 
-setup: $(STAMP) ## make .venv with the locked versions of everything
+setup: $(STAMP) ## create .venv with locked versions
 
 $(STAMP): constraints.txt pyproject.toml hatch_build.py $(wildcard stream_fs/selector/*.c)
-	@echo "making $(VENV) with the locked versions of everything; the first time takes a minute or two …"
+	@echo "creating $(VENV) with locked versions; the first time takes a minute or two …"
 	@PYTHON="$(PYTHON)" bash .ci/venv $(VENV)
-	@# Wheels only: building from source would fetch build tools that are not locked.
+	@# Wheels only: a build from source would download build tools that are not locked.
 	@$(RUN) pip install --quiet --require-hashes --only-binary :all: -r constraints.txt
 	@$(RUN) pip install --quiet --no-deps --no-build-isolation --editable .
 	@$(VENV)/bin/stream-fs version
 	@touch $@
 
-demo: setup ## a real broker, real data, the service, and what it finds; KEEP=1 keeps it running
-	@# Without a broker the demo says what is missing, and runs on files.
+demo: setup ## run the service on a real broker with real data; KEEP=1 keeps it running
+	@# Without a broker the demo names what is missing, and runs on files.
 	@bash .ci/broker || true
 	@$(VENV)/bin/stream-fs demo $(if $(KEEP),--keep)
 
-check: setup ## formatting, lint, types and layers
+check: setup ## check formatting, lint, types and layers
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy --strict
 	$(VENV)/bin/lint-imports
 
-test: check ## check, then the whole test suite
+test: check ## check, then run the whole test suite
 	bash .ci/broker
 	$(RUN) pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
-audit: setup ## known vulnerabilities of everything that constraints.txt pins
+audit: setup ## look up known vulnerabilities of the pinned packages
 	$(RUN) tests.campaign.audit
 
-campaign: setup ## attack the service on real brokers, and compare what it publishes byte by byte
+campaign: setup ## inject faults on real brokers, and compare the output byte by byte
 	@bash .ci/broker
 	$(RUN) tests.campaign $(ARGS)
 
-bench: setup ## the whole service on a real broker, against floors and goals; --quick, --sections
+bench: setup ## measure the service on a real broker against floors and goals; --quick, --sections
 	@bash .ci/broker
 	$(RUN) tests.benchmarks.service $(ARGS)
 
-bench-selector: setup ## time and memory of the selector
+bench-selector: setup ## measure time and memory of the selector
 	$(RUN) tests.benchmarks.selector $(ARGS)
 
-bench-capacity: setup ## what the service can take: prints deploy/capacity.md
+bench-capacity: setup ## measure the throughput of the service: prints deploy/capacity.md
 	@$(RUN) tests.benchmarks.capacity $(ARGS)
 
-bench-peers: setup ## the service against Quix Streams, Bytewax and a plain loop, by the clock
+bench-peers: setup ## compare the service with Quix Streams, Bytewax and a plain loop
 	@$(RUN) tests.benchmarks.peers $(ARGS)
 
-quality: setup ## the main comparison of rankings, also on the data sets in DATA
+quality: setup ## compare rankings on the built-in data sets and on those in DATA
 	$(RUN) stream_fs.cli evaluate $(if $(DATA),--data $(DATA)) --output $(OUTPUT) --experiments ranking $(ARGS)
 
-evaluate: setup ## every experiment, also on the data sets in DATA; the report is in OUTPUT
+evaluate: setup ## run every experiment, also on the data sets in DATA; the report is in OUTPUT
 	$(RUN) stream_fs.cli evaluate $(if $(DATA),--data $(DATA)) --output $(OUTPUT) $(ARGS)
 
-format: setup ## format the code and repair what lint can
+format: setup ## format the code and apply automatic fixes
 	$(VENV)/bin/ruff check --fix .
 	$(VENV)/bin/ruff format .
 
-lock: setup ## write both constraints.txt from pyproject.toml; UPGRADE=--upgrade takes newest versions
+lock: setup ## write both constraints.txt from pyproject.toml; UPGRADE=--upgrade selects newest versions
 	$(VENV)/bin/uv pip compile pyproject.toml --no-config --all-extras --group dev $(UPGRADE) \
 		--universal --python-version 3.11 --fork-strategy fewest \
 		--generate-hashes --no-emit-index-url --no-emit-find-links --no-annotate \
 		--custom-compile-command "make lock" --quiet --output-file constraints.txt
-	@# What is there already is preferred: the peers compute with the versions that we use.
+	@# Existing pins are preferred, so the peers use the same versions as the service.
 	cp constraints.txt $(PEERS)/constraints.txt
 	$(VENV)/bin/uv pip compile pyproject.toml $(PEERS)/requirements.in --no-config \
 		--universal --python-version 3.11 --fork-strategy fewest \
 		--generate-hashes --no-emit-index-url --no-emit-find-links --no-annotate \
 		--custom-compile-command "make lock" --quiet --output-file $(PEERS)/constraints.txt
 
-clean: ## remove caches and build results; .venv stays
+clean: ## remove caches and build results, but not .venv
 	rm -rf build dist .cache .coverage .hypothesis \
 		.import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find stream_fs tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,4 +1,4 @@
-"""Ask /healthz of the service in the same container; the exit code tells Docker."""
+"""Health check of the container: requests /healthz; the exit code is the result."""
 
 import http.client
 import os
@@ -9,8 +9,8 @@ connection = http.client.HTTPConnection("127.0.0.1", port, timeout=4)
 try:
     connection.request("GET", "/healthz")
     answer = connection.getresponse()
-    said = answer.read().decode(errors="replace").strip()
+    body = answer.read().decode(errors="replace").strip()
 except OSError as error:
     sys.exit(f"port {port}: {error}")
-print(said)
+print(body)
 sys.exit(answer.status != http.client.OK)
