@@ -105,3 +105,20 @@ class BadRecord:
     position: int
     reason: Reason
     detail: str
+
+
+_LONGEST = 300
+_QUOTED = 60
+
+
+def printable(text: str) -> str:
+    """One line of valid text, not too long."""
+    whole = text[: _LONGEST + 1].encode("utf-8", "backslashreplace").decode()
+    line = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in whole)
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
+
+
+def quoted(name: str | bytes, most: int = _QUOTED) -> str:
+    """A name in quotation marks, cut to so many characters, so that what follows is still seen."""
+    shown = repr(name[: most + 1])
+    return shown if len(shown) <= most + 2 else f"{shown[:most]}…{shown[-1]}"

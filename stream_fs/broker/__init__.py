@@ -13,9 +13,8 @@ The second and the third kind can be taken away and brought back (`Broker.stop`,
 that asked for them ends.
 """
 
-from stream_fs.broker.errors import BrokerNotOurs, BrokerUnavailable
-from stream_fs.broker.interface import Broker
-from stream_fs.broker.running import BOOTSTRAP_VARIABLE, running_broker
+from stream_fs.broker.node import Broker, BrokerNotOurs, BrokerUnavailable
+from stream_fs.broker.session import BOOTSTRAP_VARIABLE, running_broker
 
 __all__ = [
     "BOOTSTRAP_VARIABLE",

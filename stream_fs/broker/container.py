@@ -15,12 +15,20 @@ from docker.errors import DockerException  # type: ignore[import-untyped]  # it 
 from testcontainers.core.container import DockerContainer
 from testcontainers.core.docker_client import DockerClient, get_docker_host
 
-from stream_fs.broker import log
-from stream_fs.broker.errors import BrokerUnavailable
-from stream_fs.broker.interface import PLAINTEXT, Broker
-from stream_fs.broker.ports import free_ports
-from stream_fs.broker.properties import CLUSTER_ID, CONTROLLER, Node, render, server_properties
-from stream_fs.broker.readiness import STARTED, await_start
+from stream_fs.broker import node
+from stream_fs.broker.node import (
+    CLUSTER_ID,
+    CONTROLLER,
+    PLAINTEXT,
+    STARTED,
+    Broker,
+    BrokerUnavailable,
+    Node,
+    await_start,
+    free_ports,
+    render,
+    server_properties,
+)
 from stream_fs.broker.toolchain import KAFKA_VERSION
 
 _DEFAULT_ENGINE: Final = "unix:///var/run/docker.sock"
@@ -112,7 +120,7 @@ class ContainerBroker(Broker):
 
     def log_tail(self, lines: int = 40) -> str:
         """The last lines that Kafka printed."""
-        return log.last_lines(self._output(), lines)
+        return node.last_lines(self._output(), lines)
 
     def _launch(self) -> None:
         if self._created:

@@ -7,13 +7,21 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from stream_fs.broker import log
-from stream_fs.broker.errors import BrokerUnavailable
-from stream_fs.broker.guarded import GuardedCommand
-from stream_fs.broker.interface import PLAINTEXT, Broker
-from stream_fs.broker.ports import free_ports
-from stream_fs.broker.properties import CLUSTER_ID, CONTROLLER, Node, render, server_properties
-from stream_fs.broker.readiness import STARTED, await_start
+from stream_fs.broker import node
+from stream_fs.broker.guarded_process import GuardedCommand
+from stream_fs.broker.node import (
+    CLUSTER_ID,
+    CONTROLLER,
+    PLAINTEXT,
+    STARTED,
+    Broker,
+    BrokerUnavailable,
+    Node,
+    await_start,
+    free_ports,
+    render,
+    server_properties,
+)
 from stream_fs.broker.toolchain import Toolchain
 
 _HOST: Final = "127.0.0.1"
@@ -88,7 +96,7 @@ class JavaBroker(Broker):
             return
         self.prepare()
         self._await_format()
-        self._announced = log.read(self._log).count(STARTED)
+        self._announced = node.read(self._log).count(STARTED)
         self._process = self._java("kafka.Kafka", str(self._server))
 
     def await_start(self) -> None:
@@ -96,7 +104,7 @@ class JavaBroker(Broker):
         try:
             await_start(
                 self.bootstrap,
-                announced=lambda: log.read(self._log).count(STARTED) > self._announced,
+                announced=lambda: node.read(self._log).count(STARTED) > self._announced,
                 running=self._running,
             )
         except BrokerUnavailable as reason:
@@ -117,7 +125,7 @@ class JavaBroker(Broker):
 
     def log_tail(self, lines: int = 40) -> str:
         """The last lines that Kafka printed."""
-        return log.tail(self._log, lines)
+        return node.tail(self._log, lines)
 
     def _running(self) -> bool:
         return self._process is not None and self._process.running()

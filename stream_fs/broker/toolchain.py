@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from stream_fs.broker.errors import BrokerUnavailable
-from stream_fs.broker.guarded import GuardedCommand
-from stream_fs.broker.log import tail
+from stream_fs.broker.guarded_process import GuardedCommand
+from stream_fs.broker.node import BrokerUnavailable, tail
 
 KAFKA_VERSION: Final = "4.3.1"
 OLDEST_JAVA: Final = 17

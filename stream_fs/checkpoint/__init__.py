@@ -7,19 +7,17 @@ and raw arrays, never pickle. Nothing here knows Kafka, and only `files` touches
 from stream_fs.checkpoint.compatibility import difference
 from stream_fs.checkpoint.keys import LEGACY_MERGE_KEY, Key, Owner, StateKeys, parse_key
 from stream_fs.checkpoint.manifest import Manifest, read_manifest
-from stream_fs.checkpoint.merge_progress import (
+from stream_fs.checkpoint.progress import (
     MergedPart,
     MergeProgress,
-    decode_merge_progress,
-    encode_merge_progress,
-    largest_merge_progress,
-)
-from stream_fs.checkpoint.progress import (
     Progress,
     SnapshotPlace,
+    decode_merge_progress,
     decode_progress,
     encode_marker,
+    encode_merge_progress,
     encode_progress,
+    largest_merge_progress,
     marker_owner,
 )
 from stream_fs.checkpoint.snapshot import (

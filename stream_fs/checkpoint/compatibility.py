@@ -30,7 +30,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from stream_fs.selector.params import Params
+from stream_fs.selector.parameters import Params
 
 ACCEPTED: Final = frozenset(
     {

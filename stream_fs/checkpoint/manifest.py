@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from stream_fs.checkpoint.plain import Malformed, field, finite, mapping, pack, unpack, whole
+from stream_fs.checkpoint.fields import Malformed, field, finite, mapping, pack, unpack, whole
 from stream_fs.errors import CorruptSnapshot, UnknownSnapshotVersion
 
 VERSION: Final = 1

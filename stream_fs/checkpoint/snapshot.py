@@ -15,6 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from stream_fs.checkpoint.compatibility import difference
+from stream_fs.checkpoint.fields import LARGEST, Malformed, Plain, mapping, pack, unpack
 from stream_fs.checkpoint.manifest import (
     DTYPE,
     ArrayEntry,
@@ -22,7 +23,6 @@ from stream_fs.checkpoint.manifest import (
     read_manifest,
     write_manifest,
 )
-from stream_fs.checkpoint.plain import LARGEST, Malformed, Plain, mapping, pack, unpack
 from stream_fs.errors import (
     ConfigurationChanged,
     CorruptSnapshot,
@@ -30,7 +30,7 @@ from stream_fs.errors import (
     InvalidParameter,
 )
 from stream_fs.selector.arrays import Floats
-from stream_fs.selector.params import Params
+from stream_fs.selector.parameters import Params
 from stream_fs.selector.state import State, flatten, outline, unflatten
 
 PART_BYTES: Final = 900_000

@@ -2,19 +2,220 @@
 
 from __future__ import annotations
 
+import argparse
 import json
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
 
-from stream_fs.checkpoint.plain import LARGEST
-from stream_fs.cli import moving
-from stream_fs.cli.arguments import Arguments, Commands, add_configuration, configuration
-from stream_fs.cli.files import whole
-from stream_fs.cli.partitions import add_place, agreed, selected
+from stream_fs.checkpoint import decode
+from stream_fs.checkpoint.fields import LARGEST
+from stream_fs.checkpoint.files import Export, read_export, write_export, writing
+from stream_fs.cli.arguments import Arguments, Commands, add_configuration, configuration, whole
 from stream_fs.errors import ForeignState, InvalidConfiguration
-from stream_fs.pipeline.administration import Standing, begin_at, forget, standing
+from stream_fs.kafka import KafkaTransport, Topics
+from stream_fs.pipeline.administration import (
+    Standing,
+    begin_at,
+    exported,
+    forget,
+    standing,
+    take_in,
+)
 from stream_fs.pipeline.ports import Partition, Transport
 from stream_fs.pipeline.settings import StreamSettings
+from stream_fs.replay.journal import Journal
+from stream_fs.replay.run import replay_settings
+from stream_fs.replay.transport import FileTransport
+from stream_fs.selector.serialization import write_file
+from stream_fs.service.configuration import Configuration
 from stream_fs.service.exit_codes import ExitCode
+
+
+def add_place(parser: argparse.ArgumentParser) -> None:
+    """The flags that `partitions` reads."""
+    parser.add_argument("--topic", help="only this input topic (default: all of the stream)")
+    parser.add_argument("--partition", type=whole, metavar="N", help="only this partition")
+    parser.add_argument(
+        "--replay",
+        metavar="FILE",
+        type=Path,
+        help="the checkpoint of `stream-fs replay`, in the place of the broker",
+    )
+
+
+class Selected(NamedTuple):
+    """The partitions of a command, the transport to their state, and the settings."""
+
+    transport: Transport
+    settings: StreamSettings
+    partitions: list[Partition]
+
+    @property
+    def only(self) -> Partition:
+        """The partition of a command that takes exactly one."""
+        if len(self.partitions) > 1:
+            raise InvalidConfiguration(
+                [f"--topic, --partition: name one partition, not {len(self.partitions)} of them"]
+            )
+        return self.partitions[0]
+
+
+@contextmanager
+def selected(
+    arguments: Arguments, loaded: Configuration, *, writing: bool = False, making: bool = False
+) -> Iterator[Selected]:
+    """The partitions that the arguments name, which must exist.
+
+    `making` allows a checkpoint of a replay that does not exist yet.
+    """
+    settings = loaded.stream_settings()
+    if arguments.replay is None:
+        yield Selected(kafka_transport(loaded), settings, _on_broker(arguments, loaded))
+        return
+    path: Path = arguments.replay
+    place = Partition(loaded.stream.topics[0], 0)
+    if arguments.topic not in (None, place.topic) or arguments.partition not in (None, 0):
+        raise InvalidConfiguration([f"--replay: has one partition, {place.flags}"])
+    if not making and not path.exists():
+        raise InvalidConfiguration([f"--replay: there is no checkpoint {path}"])
+    journal = Journal(path, writing=writing)
+    try:
+        transport = FileTransport(place, settings.state_topics[place.topic], journal)
+        yield Selected(transport, replay_settings(settings), [place])
+    finally:
+        journal.close()
+
+
+def kafka_transport(loaded: Configuration) -> KafkaTransport:
+    """The transport to the broker of a configuration."""
+    states = loaded.state_topics()
+    return KafkaTransport(loaded.kafka_settings(), loaded.stream.name, states.__getitem__)
+
+
+def _on_broker(arguments: Arguments, loaded: Configuration) -> list[Partition]:
+    existing = Topics(loaded.kafka_settings()).partitions(loaded.stream.topics)
+    found = [
+        Partition(topic, number)
+        for topic, count in existing.items()
+        for number in range(count)
+        if arguments.topic in (None, topic) and arguments.partition in (None, number)
+    ]
+    if not found:
+        known = ", ".join(f"{topic} ({count})" for topic, count in existing.items()) or "none"
+        raise InvalidConfiguration(
+            [f"--topic, --partition: name an input partition; topics and partitions are {known}"]
+        )
+    return found
+
+
+def agreed(arguments: Arguments, question: str) -> bool:
+    """Whether the user is sure: `--yes`, or an answer where there is somebody to ask."""
+    if arguments.yes:
+        return True
+    if not sys.stdin.isatty():
+        raise InvalidConfiguration(["--yes: is missing, and there is nobody to ask"])
+    try:
+        answer = input(f"{question} [y/N] ")
+    except EOFError:  # Ctrl-D
+        print()
+        answer = ""
+    if answer.strip().lower() in ("y", "yes"):
+        return True
+    print("nothing was changed")
+    return False
+
+
+def add_transfer(actions: Commands) -> None:
+    """Register both."""
+    export = actions.add_parser(
+        "export",
+        help="write the model of a partition, and how far it is, into a file",
+        description="Writes the newest snapshot of a partition, and how far its rankings are, into "
+        "a file. A running service is not disturbed; after an orderly end the snapshot is as new "
+        "as the last ranking.",
+    )
+    export.add_argument("file", metavar="FILE", type=Path, help="where to; it is overwritten")
+    add_configuration(export)
+    add_place(export)
+    export.add_argument(
+        "--selector",
+        action="store_true",
+        help="write the model alone, for MultiViewSelector.load in Python; such a file cannot be "
+        "imported",
+    )
+    export.set_defaults(command=_export)
+    taking = actions.add_parser(
+        "import",
+        help="let a partition go on from such a file",
+        description="Lets a partition go on from an exported model: the sequence of its rankings "
+        "goes on, at the exported offset of the input or at another (--to-offset). What the "
+        "partition had before is given up; a running service takes notice at its next commit. A "
+        "model that would mean something else under this configuration is refused.",
+    )
+    taking.add_argument("file", metavar="FILE", type=Path, help="a file that was exported")
+    add_configuration(taking)
+    add_place(taking)
+    taking.add_argument(
+        "--to-offset",
+        type=whole,
+        metavar="N",
+        help="go on at this offset of the input (default: the exported one; chunks that were "
+        "published after the snapshot are then folded in from the input, which must be the same)",
+    )
+    taking.add_argument("--yes", action="store_true", help="do not ask")
+    taking.set_defaults(command=_import)
+
+
+def _export(arguments: Arguments) -> ExitCode:
+    loaded = configuration(arguments)
+    with selected(arguments, loaded) as found:
+        partition = found.only
+        export = exported(found.transport, found.settings, partition)
+    snapshot, progress = export.snapshot, export.progress
+    state = decode(snapshot.manifest, snapshot.parts, loaded.params()).state
+    if arguments.selector:
+        with writing(arguments.file):
+            write_file(arguments.file, state, ())
+    else:
+        write_export(arguments.file, export)
+    behind = progress.chunk - state.chunk
+    print(
+        f"{partition}: chunk {progress.chunk}, next offset {progress.next_offset}, "
+        f"to {arguments.file}{_behind(behind)}"
+    )
+    return ExitCode.OK
+
+
+def _import(arguments: Arguments) -> ExitCode:
+    loaded = configuration(arguments)
+    export = _read(arguments.file)
+    with selected(arguments, loaded, writing=True, making=True) as found:
+        partition = found.only
+        before = standing(found.transport, found.settings, partition).progress
+        if before is not None and before.chunk:
+            question = f"give up the model of {partition}, which is at chunk {before.chunk}?"
+            if not agreed(arguments, question):
+                return ExitCode.PROBLEM
+        taken = take_in(found.transport, found.settings, partition, export, arguments.to_offset)
+    lacking = "" if arguments.to_offset is None else _behind(taken.behind)
+    print(f"{partition}: goes on at offset {taken.offset}, behind chunk {taken.chunk}{lacking}")
+    return ExitCode.OK
+
+
+def _read(path: Path) -> Export:
+    try:
+        return read_export(path)
+    except FileNotFoundError:
+        raise InvalidConfiguration([f"FILE: there is no {path}"]) from None
+
+
+def _behind(chunks: int) -> str:
+    if not chunks:
+        return ""
+    return f"; the last {chunks} chunk{'s are' if chunks > 1 else ' is'} not in the model"
 
 
 def add(commands: Commands) -> None:
@@ -55,7 +256,7 @@ def add(commands: Commands) -> None:
     )
     reset.add_argument("--yes", action="store_true", help="do not ask")
     reset.set_defaults(command=_reset)
-    moving.add(actions)
+    add_transfer(actions)
 
 
 def _inspect(arguments: Arguments) -> ExitCode:

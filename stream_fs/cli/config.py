@@ -9,7 +9,7 @@ from stream_fs.cli.arguments import (
     add_debug,
     configuration,
 )
-from stream_fs.service.configuration.showing import example, shown
+from stream_fs.service.configuration.rendering import example, shown
 from stream_fs.service.exit_codes import ExitCode
 
 

@@ -8,8 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stream_fs.cli.arguments import Arguments, Commands, add_debug, count
-from stream_fs.cli.files import above_zero
+from stream_fs.cli.arguments import Arguments, Commands, above_zero, add_debug, count
 from stream_fs.service.exit_codes import ExitCode
 
 if TYPE_CHECKING:
@@ -90,8 +89,8 @@ def add(commands: Commands) -> None:
 
 def _evaluate(arguments: Arguments) -> ExitCode:
     # Here, so that the other commands need neither scikit-learn nor matplotlib.
-    from stream_fs.evaluate.evaluation import Request, evaluate
     from stream_fs.evaluate.plan import Options
+    from stream_fs.evaluate.run import Request, evaluate
 
     quick = arguments.quick
     options = Options(

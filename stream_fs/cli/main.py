@@ -25,7 +25,7 @@ from stream_fs.cli import (
 from stream_fs.errors import StreamFsError
 from stream_fs.service.configuration.secrets import redacted
 from stream_fs.service.exit_codes import ExitCode, exit_code
-from stream_fs.service.logging import ROOT
+from stream_fs.service.observability.logging import ROOT
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -9,11 +9,15 @@ from itertools import islice
 
 from rich.progress import Progress, TaskID
 
-from stream_fs.cli.arguments import Arguments, Commands, add_configuration, configuration, count
-from stream_fs.cli.files import (
+from stream_fs.cli.arguments import (
+    Arguments,
+    Commands,
     above_zero,
+    add_configuration,
     add_format,
     add_timestamps,
+    configuration,
+    count,
     progress,
     share,
     timestamps,

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from stream_fs.records import Message
 from stream_fs.wire import RankingMessage, as_json, ranking_format
-from stream_fs.wire.rankings import Feature, RankedView
+from stream_fs.wire.rankings.message import Feature, RankedView
 
 _BAR_WIDTH: Final = 8
 _NAME_WIDTH: Final = 20

@@ -8,8 +8,17 @@ from pathlib import Path
 
 from rich.progress import Progress
 
-from stream_fs.cli.arguments import Arguments, Commands, add_configuration, configuration
-from stream_fs.cli.files import Timestamps, add_format, add_timestamps, progress, timestamps
+from stream_fs.cli.arguments import (
+    Arguments,
+    Commands,
+    Timestamps,
+    add_configuration,
+    add_format,
+    add_timestamps,
+    configuration,
+    progress,
+    timestamps,
+)
 from stream_fs.cli.interrupts import asked_to_stop
 from stream_fs.errors import InvalidConfiguration
 from stream_fs.pipeline.settings import StreamSettings

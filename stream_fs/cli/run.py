@@ -8,8 +8,8 @@ from typing import Final
 from stream_fs.cli.arguments import Arguments, Commands, add_configuration, configuration
 from stream_fs.errors import StreamFsError
 from stream_fs.service.exit_codes import ExitCode, exit_code
-from stream_fs.service.logging import ROOT
-from stream_fs.service.stopping import Stopping
+from stream_fs.service.observability.logging import ROOT
+from stream_fs.service.process.signals import Stopping
 
 _LOGGER: Final = logging.getLogger(ROOT)
 

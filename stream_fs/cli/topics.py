@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from stream_fs.cli.arguments import Arguments, Commands, add_configuration, configuration, count
-from stream_fs.cli.partitions import kafka_transport
+from stream_fs.cli.checkpoint import kafka_transport
 from stream_fs.errors import InvalidConfiguration
 from stream_fs.kafka import Topics
-from stream_fs.kafka.plans import BROKER_DEFAULT
+from stream_fs.kafka.topics import BROKER_DEFAULT
 from stream_fs.pipeline.administration import foreign_states
 from stream_fs.pipeline.ports import Partition
 from stream_fs.service.configuration import Configuration
 from stream_fs.service.exit_codes import ExitCode
-from stream_fs.service.topic_plans import topic_plans, topic_problems
+from stream_fs.service.topics import topic_plans, topic_problems
 
 
 def add(commands: Commands) -> None:

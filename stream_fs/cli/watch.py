@@ -9,8 +9,14 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from stream_fs.cli.arguments import Arguments, Commands, add_configuration, configuration, count
-from stream_fs.cli.files import above_zero
+from stream_fs.cli.arguments import (
+    Arguments,
+    Commands,
+    above_zero,
+    add_configuration,
+    configuration,
+    count,
+)
 from stream_fs.cli.ranking_display import Display, JsonLines, LiveTable, PlainLines
 from stream_fs.errors import FatalError, InvalidMessage, StreamFsError
 from stream_fs.kafka import Subscriber, Topics

@@ -11,13 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stream_fs.demo.following import Seen, speed
-from stream_fs.demo.stream import CHUNK, CLUSTERS, MISSING, PASSES, SHARE, Stream
-from stream_fs.evaluate.data import IncompleteViews, Mask
+from stream_fs.demo.dataset import CHUNK, CLUSTERS, MISSING, PASSES, SHARE, Stream
+from stream_fs.demo.display import Seen, speed
+from stream_fs.evaluate.datasets import IncompleteViews, Mask
 from stream_fs.evaluate.graphs import view_graphs
-from stream_fs.evaluate.judges import spectral
-from stream_fs.evaluate.metrics import agreement
-from stream_fs.evaluate.removal import remove_views
+from stream_fs.evaluate.judges import agreement, spectral
+from stream_fs.evaluate.protocol import remove_views
 from stream_fs.selector.ranking import shares
 from stream_fs.wire import RankingMessage
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from stream_fs.evaluate.data import IncompleteViews, Matrix, Vector
+from stream_fs.evaluate.datasets import IncompleteViews, Matrix, Vector
 
 Graph: TypeAlias = "sparse.csr_array[Any, tuple[int, int]]"
 

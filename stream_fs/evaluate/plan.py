@@ -13,10 +13,10 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
-from stream_fs.evaluate.builtin import BUILT_IN
-from stream_fs.evaluate.data import DataSet, Labels, Mask, list_sets, load_masks, load_set
+from stream_fs.evaluate.builtin_datasets import BUILT_IN
+from stream_fs.evaluate.datasets import DataSet, Labels, Mask, list_sets, load_masks, load_set
 from stream_fs.evaluate.errors import DataMalformed, DataNotFound
-from stream_fs.evaluate.problem import Problem
+from stream_fs.evaluate.protocol import Problem
 
 Value: TypeAlias = str | int | float
 Row: TypeAlias = dict[str, Value]

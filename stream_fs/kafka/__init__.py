@@ -1,16 +1,16 @@
 """The only code that knows Kafka: what the pipeline needs of a broker, on confluent-kafka."""
 
-from stream_fs.kafka.feeder import Feeder, Pace
-from stream_fs.kafka.plans import (
+from stream_fs.kafka.ranking_subscriber import Subscriber
+from stream_fs.kafka.record_producer import Feeder, Pace
+from stream_fs.kafka.settings import ClientSettings, Rebalance
+from stream_fs.kafka.topics import (
     TopicPlan,
+    Topics,
     dead_letters_plan,
     input_plan,
     rankings_plan,
     state_plan,
 )
-from stream_fs.kafka.settings import ClientSettings, Rebalance
-from stream_fs.kafka.subscriber import Subscriber
-from stream_fs.kafka.topics import Topics
 from stream_fs.kafka.transport import KafkaTransport
 
 __all__ = [

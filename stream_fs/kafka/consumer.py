@@ -11,11 +11,10 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka import Message as Received
 
 from stream_fs.errors import FatalError, OffsetGone, TransportError
-from stream_fs.kafka.batches import Batches
-from stream_fs.kafka.claim import Claim
 from stream_fs.kafka.clients import LOGGER, input_consumer
-from stream_fs.kafka.delivery import Delivery, delivered, without_events
+from stream_fs.kafka.cursor import Claim
 from stream_fs.kafka.errors import Trouble, classified, translated
+from stream_fs.kafka.message_batch import Batches, Delivery, delivered, without_events
 from stream_fs.kafka.offsets import Offsets
 from stream_fs.kafka.settings import ClientSettings, Rebalance
 from stream_fs.pipeline.ports import Assignment, Partition

@@ -6,7 +6,9 @@ and the reason arrives beside it, through `error_cb`. `Trouble` keeps it, so tha
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import socket
+import ssl
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
 
@@ -19,6 +21,7 @@ from stream_fs.errors import (
     RetriableError,
     TransportError,
 )
+from stream_fs.kafka.settings import ClientSettings, Property
 
 # The producer is void, and a new one that takes over can go on: another took over, or the broker
 # voided the transaction after its timeout, see `KafkaOutbox`.
@@ -244,3 +247,47 @@ def _kafka_error(exception: BaseException | None) -> KafkaError | None:
             return exception.args[0]
         exception = exception.__cause__ or exception.__context__
     return None
+
+
+_SECONDS: Final = 5.0
+"""For a connection and its handshake."""
+_MISMATCH: Final = {62, 64}  # X509_V_ERR_HOSTNAME_MISMATCH, X509_V_ERR_IP_ADDRESS_MISMATCH
+_TIME: Final = {9, 10}  # X509_V_ERR_CERT_NOT_YET_VALID, X509_V_ERR_CERT_HAS_EXPIRED
+
+
+def judgement(settings: ClientSettings) -> str | None:
+    """What is wrong with the first certificate that is refused, and what to change.
+
+    None where nothing is found. Asks with a handshake of its own, without a login, under the names
+    in the configuration.
+    """
+    try:
+        context = _context(settings.properties)
+    except (OSError, ssl.SSLError):  # a file that the client itself has complained of
+        return None
+    for address in settings.bootstrap.split(","):
+        host, _, port = address.strip().rpartition("://")[2].rpartition(":")
+        try:
+            with socket.create_connection((host.strip("[]"), int(port)), _SECONDS) as plain:
+                context.wrap_socket(plain, server_hostname=host.strip("[]")).close()
+        except ssl.SSLCertVerificationError as refusal:
+            return f"{address.strip()}: {refusal.verify_message.rstrip('.')}: {_advice(refusal)}"
+        except (OSError, ValueError):  # another trouble than a certificate
+            continue
+    return None
+
+
+def _context(properties: Mapping[str, Property]) -> ssl.SSLContext:
+    """What the client trusts, as far as it is told by the properties that say it usually."""
+    place, text = properties.get("ssl.ca.location"), properties.get("ssl.ca.pem")
+    return ssl.create_default_context(
+        cafile=None if place is None else str(place), cadata=None if text is None else str(text)
+    )
+
+
+def _advice(refusal: ssl.SSLCertVerificationError) -> str:
+    if refusal.verify_code in _MISMATCH:
+        return "name the broker in kafka.bootstrap as its certificate does"
+    if refusal.verify_code in _TIME:
+        return "renew the broker's certificate, or set the clock of this machine"
+    return "ssl.ca.location must name the authority that has signed the broker's certificate"

@@ -7,10 +7,9 @@ from collections.abc import Callable, Sequence
 from stream_fs.kafka.clients import Progress, unobserved
 from stream_fs.kafka.consumer import KafkaInput
 from stream_fs.kafka.offsets import Offsets
-from stream_fs.kafka.outbox import KafkaOutbox
+from stream_fs.kafka.publisher import KafkaOutbox
 from stream_fs.kafka.settings import ClientSettings
-from stream_fs.kafka.state_log import KafkaStateLog
-from stream_fs.kafka.state_logs import KafkaStateLogs
+from stream_fs.kafka.state_topic import KafkaStateLog, KafkaStateLogs
 from stream_fs.pipeline.ports import Assignment, Partition
 
 

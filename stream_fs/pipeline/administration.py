@@ -20,6 +20,7 @@ from stream_fs.errors import (
     CorruptSnapshot,
     InvalidParameter,
 )
+from stream_fs.pipeline.checkpoint_reader import newest_usable
 from stream_fs.pipeline.legacy import legacy_keys, marker, migration_records
 from stream_fs.pipeline.outcome import (
     Model,
@@ -31,7 +32,6 @@ from stream_fs.pipeline.outcome import (
 )
 from stream_fs.pipeline.ownership import LocatedState, acquire, locate
 from stream_fs.pipeline.ports import Outbox, Outgoing, Partition, StateLog, Transport
-from stream_fs.pipeline.restore import newest_usable
 from stream_fs.pipeline.settings import StreamSettings
 from stream_fs.selector import initial_state
 

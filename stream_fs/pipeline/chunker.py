@@ -19,13 +19,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from stream_fs.pipeline.breaker import judge
+from stream_fs.pipeline.dead_letter_policy import judge
 from stream_fs.pipeline.settings import Cut, DeadLetterSettings
 from stream_fs.records import Message, Messages
 from stream_fs.selector import Chunk
-from stream_fs.wire.batch import Batch, to_chunk
 from stream_fs.wire.dead_letters import SHORT_BYTES, Letter
-from stream_fs.wire.decoder import RecordDecoder
+from stream_fs.wire.records.batch import Batch, to_chunk
+from stream_fs.wire.records.decoder import RecordDecoder
 
 
 @dataclass(frozen=True, slots=True, eq=False)

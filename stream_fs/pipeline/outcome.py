@@ -16,17 +16,17 @@ from stream_fs.checkpoint import (
     encode,
     encode_progress,
 )
+from stream_fs.checkpoint.fields import Plain
 from stream_fs.checkpoint.keys import slot
-from stream_fs.checkpoint.plain import Plain
 from stream_fs.errors import CorruptSnapshot
 from stream_fs.pipeline.chunker import ReadyChunk
 from stream_fs.pipeline.ports import Outgoing, Partition
 from stream_fs.pipeline.settings import Cut, StreamSettings
 from stream_fs.records import Payload
 from stream_fs.selector import Ranking, Report, State, rank, update
-from stream_fs.wire import rankings
 from stream_fs.wire.dead_letters import Letter
-from stream_fs.wire.ranking_codec import digest, publish
+from stream_fs.wire.rankings import message
+from stream_fs.wire.rankings.codec import digest, publish
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,9 +87,9 @@ def announce(
     settings: StreamSettings, partition: Partition, before: Model, folded: Folded
 ) -> Outcome:
     """Rank, and put into bytes what is to be said of a chunk; `before` is the model before it."""
-    top = rankings.top_counts(settings.params, settings.output_top)
+    top = message.top_counts(settings.params, settings.output_top)
     ranking = rank(folded.state, top)
-    message = rankings.ranking_message(
+    content = message.ranking_message(
         ranking,
         folded.report,
         stream=settings.stream,
@@ -101,8 +101,8 @@ def announce(
         counts=top,
         previous=before.chosen,
     )
-    published = publish(message, settings.output_format)
-    chosen = message.chosen
+    published = publish(content, settings.output_format)
+    chosen = content.chosen
     letters = [_addressed(settings.dead_letter_topic, letter.payload) for letter in folded.letters]
     return Outcome(
         model=Model(
@@ -124,12 +124,12 @@ def announce(
 
 
 def _overlap(
-    settings: StreamSettings, chosen: rankings.Chosen, before: rankings.Chosen | None
+    settings: StreamSettings, chosen: message.Chosen, before: message.Chosen | None
 ) -> dict[str, float]:
     """The overlap of the leading features with those of the ranking before, if there is one."""
-    now = rankings.leading(chosen, settings.params)
-    earlier = None if before is None else rankings.leading(before, settings.params)
-    return rankings.leading_overlap(now, earlier)
+    now = message.leading(chosen, settings.params)
+    earlier = None if before is None else message.leading(before, settings.params)
+    return message.leading_overlap(now, earlier)
 
 
 def _addressed(topic: str, payload: Payload) -> Outgoing:

@@ -23,9 +23,9 @@ from stream_fs.checkpoint import (
     parse_key,
 )
 from stream_fs.errors import CheckpointError, CorruptProgress, ForeignState
+from stream_fs.pipeline.checkpoint_reader import newest_values
 from stream_fs.pipeline.legacy import legacy_progress, origin_stream
 from stream_fs.pipeline.ports import Outbox, Partition, StateLog, Transport
-from stream_fs.pipeline.restore import newest_values
 from stream_fs.pipeline.settings import StreamSettings
 
 

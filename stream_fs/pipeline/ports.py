@@ -1,7 +1,7 @@
 """What the pipeline needs of the outside world, as small protocols.
 
 `stream_fs.kafka` implements them on a broker, `stream_fs.replay` on files, and
-`stream_fs.pipeline.memory` in memory for tests; one contract suite (tests/contracts) holds them to
+`tests.support` in memory for tests; one contract suite (tests/contracts) holds them to
 what is written here. Every call is bounded in time and raises only errors of the tree below
 `TransportError`:
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from stream_fs.checkpoint import Progress, StateKeys
 from stream_fs.errors import ForeignState, OffsetGone
 from stream_fs.pipeline import events
+from stream_fs.pipeline.checkpoint_reader import newest_usable
 from stream_fs.pipeline.legacy import legacy_keys
 from stream_fs.pipeline.outcome import Model, model_of
 from stream_fs.pipeline.ownership import LocatedState, acquire, locate
 from stream_fs.pipeline.ports import Input, Outbox, Partition, StateLog, Transport
-from stream_fs.pipeline.restore import newest_usable
 from stream_fs.pipeline.sending import Sender
 from stream_fs.pipeline.settings import StreamSettings
 from stream_fs.pipeline.transaction import Steps, Transactions

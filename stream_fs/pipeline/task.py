@@ -45,7 +45,7 @@ from stream_fs.pipeline.transaction import (
 from stream_fs.pipeline.waiting import Waited, Waiting
 from stream_fs.records import Message
 from stream_fs.selector import State
-from stream_fs.wire.decoder import RecordDecoder
+from stream_fs.wire.records.decoder import RecordDecoder
 
 _SHORT_SECONDS: Final = 0.1
 """So long a transaction is waited for without a poll, where the next chunks are folded already: to

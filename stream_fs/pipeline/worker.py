@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 
 from stream_fs.errors import FencedError
 from stream_fs.pipeline import events
-from stream_fs.pipeline.fences import Fences
-from stream_fs.pipeline.merge_duty import MergeDuty
+from stream_fs.pipeline.fencing import Fences
+from stream_fs.pipeline.merge.ownership import MergeDuty
 from stream_fs.pipeline.ports import Partition, Transport
 from stream_fs.pipeline.settings import StreamSettings
 from stream_fs.pipeline.task import Surroundings, Task

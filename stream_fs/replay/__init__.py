@@ -4,7 +4,7 @@
 `transport` that publishes into files and keeps its state in a `journal`.
 """
 
-from stream_fs.replay.rewriting import Rewriter
+from stream_fs.replay.rewriter import Rewriter
 from stream_fs.replay.sources import FileFormat, Source, file_format
 
 __all__ = ["FileFormat", "Rewriter", "Source", "file_format"]

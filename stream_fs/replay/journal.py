@@ -16,12 +16,47 @@ import struct
 import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final, NamedTuple
 
+from stream_fs.checkpoint.fields import Malformed, Plain, field, mapping, pack, unpack, whole
 from stream_fs.checkpoint.files import close_after_all, sync_directory, writing
-from stream_fs.checkpoint.plain import Malformed, Plain, field, mapping, pack, unpack, whole
 from stream_fs.errors import CorruptJournal, NoOwnership
 from stream_fs.pipeline.ports import Stored
+from stream_fs.replay.input import Mark
+
+
+class Earlier(NamedTuple):
+    """How a replay was begun, how long its outputs were, and which records were behind it.
+
+    Nothing is known of what never was noted.
+    """
+
+    run: Mapping[str, object] | None
+    outputs: Mapping[str, int]
+    input: Mark | None
+
+
+def earlier(journal: Journal) -> Earlier:
+    """The life before; raises `CorruptJournal` for notes that none of ours has written."""
+    notes = journal.notes
+    try:
+        run, outputs, noted = notes.get("run"), notes.get("outputs"), notes.get("input")
+        lengths = {} if outputs is None else mapping(outputs)
+        return Earlier(
+            None if run is None else mapping(run),
+            {topic: whole(lengths, topic) for topic in lengths},
+            None if noted is None else _mark(noted),
+        )
+    except Malformed as error:
+        raise CorruptJournal(
+            f"{journal.name} does not tell how far its replay was: {error}"
+        ) from error
+
+
+def _mark(noted: object) -> Mark:
+    fields = dict(zip(Mark._fields, field({"input": noted}, "input", list), strict=False))
+    return Mark(*(whole(fields, name) for name in Mark._fields))
+
 
 MAGIC: Final = b"stream-fs replay 1\n"
 SPARE_BYTES: Final = 64 << 20

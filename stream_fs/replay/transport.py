@@ -10,17 +10,57 @@ What is in the files behind the lengths that the journal knows is cut off at the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from stream_fs.checkpoint import decode_progress, parse_key
-from stream_fs.checkpoint.plain import Plain
+from stream_fs.checkpoint.fields import LARGEST, Plain
 from stream_fs.errors import AbortableError, FatalError, FencedError
 from stream_fs.pipeline.ports import Assignment, Outgoing, Partition, StateLogs, Stored
-from stream_fs.replay.input import FileInput
+from stream_fs.replay.input import FileInput, Reading
 from stream_fs.replay.journal import Journal
-from stream_fs.replay.logs import JournalLog, Unbounded
 from stream_fs.replay.outputs import Output
-from stream_fs.replay.reading import Reading
+
+
+class JournalLog:
+    """See `stream_fs.pipeline.ports.StateLog`."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+
+    def end(self) -> int:
+        """The offset behind the last record, void ones included."""
+        return self._journal.end
+
+    def start(self) -> int:
+        """The offset of the first record that is there."""
+        records = self._journal.records
+        return records[0].offset if records else self._journal.end
+
+    def scan(self, start: int, end: int) -> Iterator[Stored | None]:
+        """The records in [start, end); nothing has to be waited for."""
+        yield from [record for record in self._journal.records if start <= record.offset < end]
+
+    def close(self) -> None:
+        """Nothing to let go of."""
+
+
+class Unbounded:
+    """A log that holds every offset, and that nobody reads."""
+
+    def end(self) -> int:
+        """Behind the largest offset there can be."""
+        return LARGEST
+
+    def start(self) -> int:
+        """The first offset."""
+        return 0
+
+    def scan(self, start: int, end: int) -> Iterator[Stored | None]:  # noqa: ARG002  # nothing is there
+        """Nothing."""
+        yield from ()
+
+    def close(self) -> None:
+        """Nothing to let go of."""
 
 
 class FileTransport:

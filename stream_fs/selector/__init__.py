@@ -11,10 +11,9 @@ function from state and chunk to state and report:
 
 from stream_fs.selector.chunk import Chunk, read_chunk
 from stream_fs.selector.estimator import MultiViewSelector
-from stream_fs.selector.merge import merge
-from stream_fs.selector.model import rank
-from stream_fs.selector.params import Params, View, params
-from stream_fs.selector.ranking import Ranking, ViewRanking
+from stream_fs.selector.merge.combine import merge
+from stream_fs.selector.parameters import Params, View, params
+from stream_fs.selector.ranking import Ranking, ViewRanking, rank
 from stream_fs.selector.state import State, initial_state
 from stream_fs.selector.update import Report, update
 

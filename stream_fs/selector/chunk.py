@@ -16,7 +16,7 @@ import scipy.sparse
 
 from stream_fs.errors import InvalidChunk
 from stream_fs.selector.arrays import Mask, Rows, Working
-from stream_fs.selector.params import View
+from stream_fs.selector.parameters import View
 
 LARGEST = 1e50
 """Largest magnitude where values are used as they are (transform `none`): products of several of

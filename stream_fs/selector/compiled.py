@@ -17,7 +17,7 @@ import numpy as np
 from stream_fs.selector import library
 from stream_fs.selector.arrays import CEILINGS, FLOORS, Scaled, Shifted, Working
 from stream_fs.selector.problem import Factors, Losses, Problem, Terms
-from stream_fs.selector.updates import EPSILON, Ties, row_lengths
+from stream_fs.selector.steps import EPSILON, Ties, row_lengths
 
 
 class CompiledTurns:

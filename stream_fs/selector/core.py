@@ -17,8 +17,8 @@ from stream_fs.selector.choice import Choose, choose_compiled, choose_with_numpy
 from stream_fs.selector.compiled import CompiledTurns
 from stream_fs.selector.nearest import Nearest, nearest_compiled, nearest_with_numpy
 from stream_fs.selector.problem import Problem, Turns
+from stream_fs.selector.steps import Ties
 from stream_fs.selector.turns import NumpyTurns
-from stream_fs.selector.updates import Ties
 
 Core = Literal["compiled", "numpy"]
 VARIABLE = "STREAM_FS_CORE"

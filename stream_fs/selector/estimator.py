@@ -10,12 +10,12 @@ from typing import Any, Self
 import numpy as np
 
 from stream_fs.errors import InvalidChunk, NotFitted
-from stream_fs.selector import model
+from stream_fs.selector import ranking
 from stream_fs.selector.arrays import Floats, Indices, Mask
 from stream_fs.selector.chunk import Chunk, concatenate, detached, read_chunk
-from stream_fs.selector.files import read_file, write_file
-from stream_fs.selector.params import Params, Preset, View, params
+from stream_fs.selector.parameters import Params, Preset, View, params
 from stream_fs.selector.ranking import Ranking
+from stream_fs.selector.serialization import read_file, write_file
 from stream_fs.selector.state import State, initial_state
 from stream_fs.selector.update import Report, update
 
@@ -103,11 +103,11 @@ class MultiViewSelector:
 
     def scores(self) -> dict[str, Floats]:
         """Every view's scores, one per feature."""
-        return model.view_scores(self._fitted())
+        return ranking.view_scores(self._fitted())
 
     def get_order(self) -> dict[str, Indices]:
         """Every view's features, best first, as indices."""
-        return model.view_orders(self._fitted(), self.scores())
+        return ranking.view_orders(self._fitted(), self.scores())
 
     def get_support(self, top: float | int | Mapping[str, int]) -> dict[str, Mask]:
         """Masks of the chosen features.
@@ -115,7 +115,7 @@ class MultiViewSelector:
         `top` is a share of all features (a float, divided between views by the budget rule), or a
         count per view.
         """
-        return model.support(self._fitted(), top)
+        return ranking.support(self._fitted(), top)
 
     def transform(
         self, views: Mapping[str, Any], top: float | int | Mapping[str, int]
@@ -142,7 +142,7 @@ class MultiViewSelector:
 
     def ranking(self) -> Ranking:
         """The whole ranking, with weights, scores and names."""
-        return model.rank(self._fitted())
+        return ranking.rank(self._fitted())
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the selector to a file, rows kept back included; readable without pickle."""

@@ -22,7 +22,7 @@ from stream_fs.selector.arrays import (
     row_square_sums,
     times,
 )
-from stream_fs.selector.params import Weights
+from stream_fs.selector.parameters import Weights
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,7 +14,7 @@ import numpy as np
 
 from stream_fs.errors import IncompatibleState
 from stream_fs.selector.arrays import Floats
-from stream_fs.selector.params import Params, View
+from stream_fs.selector.parameters import Params, View
 
 LEAST_COUNT = 1e-150
 """Least count of a view's instances: its square and its inverse are normal floats."""

@@ -9,7 +9,7 @@ import numpy as np
 from stream_fs.selector.arrays import Working, frobenius
 from stream_fs.selector.imputation import product, transposed_product
 from stream_fs.selector.problem import Factors, Losses, Problem, Terms
-from stream_fs.selector.updates import (
+from stream_fs.selector.steps import (
     Ties,
     consensus_step,
     drive,

@@ -24,26 +24,27 @@ from stream_fs.selector.arrays import (
     gram,
 )
 from stream_fs.selector.chunk import Chunk, ViewRows, missing_share
-from stream_fs.selector.consensus import (
+from stream_fs.selector.core import nearest_in_use
+from stream_fs.selector.graph import Graph, neighbour_graph
+from stream_fs.selector.imputation import energy, impute, transposed_product
+from stream_fs.selector.initialization import (
     Evidence,
     Profile,
     assign,
     clusters_before,
     clusters_with,
     first_factors,
+    generator,
     indicator,
+    signs,
     spectral_start,
 )
-from stream_fs.selector.core import nearest_in_use
-from stream_fs.selector.factorisation import Fit, iterate, relative_losses
-from stream_fs.selector.graph import Graph, neighbour_graph
-from stream_fs.selector.imputation import energy, impute, transposed_product
-from stream_fs.selector.params import Params, View
+from stream_fs.selector.iterations import Fit, iterate, relative_losses
+from stream_fs.selector.parameters import Params, View
 from stream_fs.selector.problem import Problem
-from stream_fs.selector.randomness import generator, signs
-from stream_fs.selector.scaling import fits_single, minmax, unit, widen
 from stream_fs.selector.state import Moments, Range, Sketch, State, ViewState, decay
-from stream_fs.selector.updates import Ties, orthogonality, ties
+from stream_fs.selector.steps import Ties, orthogonality, ties
+from stream_fs.selector.transforms import fits_single, minmax, unit, widen
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,22 +18,21 @@ from stream_fs.pipeline import events
 from stream_fs.pipeline.ports import Partition
 from stream_fs.pipeline.task import Surroundings
 from stream_fs.pipeline.worker import Worker
-from stream_fs.service import health
-from stream_fs.service.aside import Aside
+from stream_fs.service import http
 from stream_fs.service.configuration import Configuration
 from stream_fs.service.exit_codes import ExitCode
-from stream_fs.service.heap import keep_freed_memory, spare_what_stays
-from stream_fs.service.logging import set_up
-from stream_fs.service.measuring import MetricsObserver
-from stream_fs.service.metrics import Metrics
-from stream_fs.service.reporting import log_event
-from stream_fs.service.status import StatusObserver
-from stream_fs.service.status import pages as status_pages
-from stream_fs.service.status.document import Health
-from stream_fs.service.stopping import Stopping
-from stream_fs.service.topic_plans import topic_gaps, topic_problems
-from stream_fs.service.watchdog import Watchdog
-from stream_fs.service.web import WebServer
+from stream_fs.service.http import WebServer, status_pages
+from stream_fs.service.observability.logging import set_up
+from stream_fs.service.observability.measuring import MetricsObserver
+from stream_fs.service.observability.metrics import Metrics
+from stream_fs.service.observability.reporting import log_event
+from stream_fs.service.observability.status import StatusObserver
+from stream_fs.service.observability.status_document import Health
+from stream_fs.service.process.executor import Aside
+from stream_fs.service.process.memory import keep_freed_memory, spare_what_stays
+from stream_fs.service.process.signals import Stopping
+from stream_fs.service.process.watchdog import Watchdog
+from stream_fs.service.topics import topic_gaps, topic_problems
 
 _LOGGER = logging.getLogger("stream_fs")
 _LAG_SECONDS = 5.0
@@ -93,7 +92,7 @@ def run(
             grace=configuration.service.grace_seconds,
         )
         metrics.ready_when(lambda: _ready(worker)[0])
-        pages = health.pages(registry, lambda: _alive(watchdog), lambda: _ready(worker))
+        pages = http.service_pages(registry, lambda: _alive(watchdog), lambda: _ready(worker))
         pages |= status_pages(lambda: status.status(_health(watchdog, worker), worker.complaint))
         server = stack.enter_context(
             WebServer(configuration.service.host, configuration.service.port, pages)

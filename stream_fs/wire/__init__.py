@@ -4,13 +4,9 @@ values ─ RecordDecoder.decode ─ Batch ─ take, to_chunk ─ selector
 ranking, report ─ ranking_message ─ publish ─ key, value, headers
 """
 
-from stream_fs.wire.batch import Batch, Part, to_chunk
-from stream_fs.wire.continuity import Continuity
 from stream_fs.wire.dead_letters import dead_letter
 from stream_fs.wire.declared import DeclaredView, Dtype, Format, Limits
-from stream_fs.wire.decoder import RecordDecoder
-from stream_fs.wire.encoding import Sparse, encode_record
-from stream_fs.wire.ranking_codec import (
+from stream_fs.wire.rankings.codec import (
     as_json,
     decode_ranking,
     digest,
@@ -18,8 +14,8 @@ from stream_fs.wire.ranking_codec import (
     publish,
     ranking_format,
 )
-from stream_fs.wire.ranking_size import largest_ranking
-from stream_fs.wire.rankings import (
+from stream_fs.wire.rankings.message import (
+    Continuity,
     RankingMessage,
     Source,
     Top,
@@ -27,6 +23,10 @@ from stream_fs.wire.rankings import (
     ranking_message,
     top_counts,
 )
+from stream_fs.wire.rankings.size import largest_ranking
+from stream_fs.wire.records.batch import Batch, Part, to_chunk
+from stream_fs.wire.records.decoder import RecordDecoder
+from stream_fs.wire.records.encoder import Sparse, encode_record
 
 __all__ = [
     "Batch",

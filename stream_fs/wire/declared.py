@@ -8,8 +8,8 @@ from typing import Any, Final, Literal, get_args
 import numpy as np
 
 from stream_fs.errors import InvalidParameter
-from stream_fs.selector.params import Transform, View, is_whole
-from stream_fs.wire.refusal import quoted
+from stream_fs.records import quoted
+from stream_fs.selector.parameters import Transform, View, is_whole
 
 Dtype = Literal["float32", "float64"]
 Format = Literal["msgpack", "json"]

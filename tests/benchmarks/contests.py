@@ -8,7 +8,7 @@ from functools import partial
 from itertools import islice
 
 from stream_fs.selector import rank, update
-from stream_fs.selector.model import LEAST_DEPTH
+from stream_fs.selector.ranking import LEAST_DEPTH
 from tests.benchmarks import rivals
 from tests.benchmarks.measure import Comparison, Goal, Run, take_turns
 from tests.benchmarks.workload import Shape, stream, warm_model

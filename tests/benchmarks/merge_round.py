@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 from stream_fs.broker import running_broker
 from stream_fs.checkpoint import Progress, SnapshotPlace
 from stream_fs.kafka import ClientSettings, KafkaTransport
-from stream_fs.pipeline.gathering import Gathering
+from stream_fs.pipeline.merge.snapshot_cache import Gathering
 from stream_fs.pipeline.outcome import Model, progress_record, snapshot_records
 from stream_fs.pipeline.ports import Partition
 from stream_fs.pipeline.settings import StreamSettings

@@ -18,8 +18,8 @@ from threadpoolctl import threadpool_limits
 
 from stream_fs.checkpoint import decode, encode
 from stream_fs.selector import State, initial_state, params, rank, update
-from stream_fs.selector.merge import merge
-from stream_fs.wire.rankings import top_counts
+from stream_fs.selector.merge.combine import merge
+from stream_fs.wire.rankings.message import top_counts
 from tests.benchmarks.measure import peak_bytes, take_turns
 from tests.benchmarks.table import aligned
 from tests.benchmarks.workload import Shape, stream

@@ -19,7 +19,7 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-from stream_fs.service.heap import keep_freed_memory
+from stream_fs.service.process.memory import keep_freed_memory
 from tests.benchmarks.contests import (
     Contest,
     against_kernels,

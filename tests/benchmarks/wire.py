@@ -23,7 +23,7 @@ from typing import Any
 import msgpack
 import numpy as np
 
-from stream_fs.service.heap import keep_freed_memory
+from stream_fs.service.process.memory import keep_freed_memory
 from stream_fs.wire import DeclaredView, RecordDecoder, encode_record
 
 NAMES = ("fourier", "pixels", "shape")

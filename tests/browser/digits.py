@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 from sklearn.datasets import load_digits
 
-from stream_fs.wire.encoding import encode_record
+from stream_fs.wire.records.encoder import encode_record
 
 CHUNK: Final = 200
 SIDE: Final = 8

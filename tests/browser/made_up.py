@@ -13,10 +13,10 @@ import numpy as np
 from stream_fs.pipeline import events
 from stream_fs.pipeline.ports import Partition
 from stream_fs.selector import Ranking, Report, ViewRanking
-from stream_fs.service.configuration import Configuration, load, toml
-from stream_fs.service.status import StatusObserver, pages
-from stream_fs.service.status.document import Health
-from stream_fs.service.web import WebServer
+from stream_fs.service.configuration import Configuration, load, problems
+from stream_fs.service.http import WebServer, status_pages
+from stream_fs.service.observability.status import StatusObserver
+from stream_fs.service.observability.status_document import Health
 
 READY = Health(alive=True, ready=True, reason=None)
 
@@ -30,7 +30,7 @@ def configured(folder: Path, changes: Mapping[str, Any]) -> Configuration:
         **changes,
     }
     path = folder / "pumps.toml"
-    path.write_text("".join(f"{name} = {toml.value(v)}\n" for name, v in sections.items()))
+    path.write_text("".join(f"{name} = {problems.toml_value(v)}\n" for name, v in sections.items()))
     return load(path, {})
 
 
@@ -48,7 +48,7 @@ class MadeUp:
     @contextmanager
     def serving(self) -> Iterator[str]:
         """Its address, the same one every time."""
-        there = pages(lambda: self.observe.status(self.health, self.complaint))
+        there = status_pages(lambda: self.observe.status(self.health, self.complaint))
         with WebServer("127.0.0.1", self._port, there) as server:
             self._port = server.port
             yield f"http://127.0.0.1:{server.port}/"

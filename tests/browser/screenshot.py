@@ -20,15 +20,15 @@ from PIL.PngImagePlugin import PngInfo
 
 from stream_fs.broker import Broker, running_broker
 from stream_fs.kafka import Topics as KafkaTopics
-from stream_fs.service.configuration import load, toml
-from stream_fs.service.topic_plans import topic_plans
+from stream_fs.service.configuration import load, problems
+from stream_fs.service.topics import topic_plans
 from tests.browser.chromium import ABSENT, PROGRAM, Visit, running_browser
 from tests.browser.digits import CHUNK, SECTIONS, records
 from tests.integration.service.services import ROOT, Service
 from tests.integration.topics import PATIENCE_SECONDS
 
 PICTURE: Final = ROOT / "deploy" / "status-page.png"
-SOURCES: Final = ROOT / "stream_fs" / "service" / "status" / "page"
+SOURCES: Final = ROOT / "stream_fs" / "service" / "page"
 AGAIN: Final = "make setup && .venv/bin/python -m tests.browser.screenshot"
 LARGEST: Final = 200_000
 """Bytes."""
@@ -97,7 +97,9 @@ class Digits:
             "checkpoint": {"every_chunks": CHUNKS},
             **SECTIONS,
         }
-        path.write_text("".join(f"{name} = {toml.value(v)}\n" for name, v in sections.items()))
+        path.write_text(
+            "".join(f"{name} = {problems.toml_value(v)}\n" for name, v in sections.items())
+        )
         configuration = load(path, {})
         topics = KafkaTopics(configuration.kafka_settings())
         topics.create(topic_plans(configuration, topics, partitions=PARTITIONS))

@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 
 from stream_fs.pipeline import events
 from stream_fs.pipeline.ports import Partition
-from stream_fs.service.status.document import Health
+from stream_fs.service.observability.status_document import Health
 from tests.browser.chromium import PATIENCE
 from tests.browser.conftest import MakeVisit
 from tests.browser.made_up import READY, MadeUp, configured

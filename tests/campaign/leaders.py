@@ -11,12 +11,12 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._metadata import TopicMetadata
 from confluent_kafka.cimpl import NewTopic
 
-from stream_fs.broker.cluster import Cluster
 from stream_fs.kafka import Topics as KafkaTopics
 from stream_fs.service.configuration import load
-from stream_fs.service.topic_plans import topic_plans
+from stream_fs.service.topics import topic_plans
 from tests.integration.processes import wait_until
 from tests.integration.topics import PATIENCE_SECONDS
+from tests.support.cluster import Cluster
 
 GROUPS, TRANSACTIONS = "__consumer_offsets", "__transaction_state"
 COORDINATORS = (GROUPS, TRANSACTIONS)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stream_fs.wire.encoding import encode_record
+from stream_fs.wire.records.encoder import encode_record
 from tests.recovery.content import CLUSTERS, DIMENSIONS, good_records
 
 QUEUE_MEGABYTES = 64 + 50

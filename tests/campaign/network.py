@@ -19,8 +19,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from stream_fs.broker.cluster import running_cluster
-from stream_fs.broker.interface import Broker
+from stream_fs.broker.node import Broker
 from tests.campaign.account import Account, AddArgument
 from tests.campaign.proxy import Proxy
 from tests.campaign.troupe import QUICK, Troupe, failed, judged, shared_stage
@@ -30,6 +29,7 @@ from tests.recovery.life import Life
 from tests.recovery.stage import Stage
 from tests.recovery.starting import Fresh, Start
 from tests.recovery.victim import STEPS
+from tests.support.cluster import running_cluster
 
 LISTENER = "PROXIED"
 SOON = Manner(limits="call_timeout = 4\ntransaction_timeout = 10")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 
-from stream_fs.broker.ports import free_ports
+from stream_fs.broker.node import free_ports
 
 _PIECE = 16_384
 _RESET = struct.pack("ii", 1, 0)

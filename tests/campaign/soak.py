@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import median
 
 from stream_fs.broker import Broker, running_broker
-from stream_fs.broker.external import ExternalBroker
+from stream_fs.broker.session import ExternalBroker
 from stream_fs.service.exit_codes import ExitCode
 from tests.campaign.account import Account, AddArgument
 from tests.campaign.feeding import Feeding

@@ -13,7 +13,7 @@ from prometheus_client.metrics import MetricWrapperBase
 
 from stream_fs.pipeline import events
 from stream_fs.records import Reason
-from stream_fs.service.metrics import Metrics
+from stream_fs.service.observability.metrics import Metrics
 
 TARGET = frozenset({"job", "instance", "namespace"})
 """Labels that Prometheus adds to everything that it scrapes."""

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from prometheus_client import CollectorRegistry
 
-from stream_fs.service import health
-from stream_fs.service.web import WebServer
+from stream_fs.service import http
+from stream_fs.service.http import WebServer
 from tests.deploy.files import DEPLOY, PINNED, ROOT
 
 FOLDER = DEPLOY / "docker"
@@ -91,7 +91,9 @@ def test_it_is_nobody_who_runs() -> None:
 
 @pytest.mark.parametrize(("alive", "code"), [(True, 0), (False, 1)])
 def test_the_health_check_asks_the_service(alive: bool, code: int) -> None:
-    pages = health.pages(CollectorRegistry(), lambda: (alive, "hung"), lambda: (False, "restoring"))
+    pages = http.service_pages(
+        CollectorRegistry(), lambda: (alive, "hung"), lambda: (False, "restoring")
+    )
     with WebServer("127.0.0.1", 0, pages) as server:
         asked = ask_health(server.port)
     assert (asked.returncode, asked.stdout.strip()) == (code, "ok" if alive else "hung")

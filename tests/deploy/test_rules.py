@@ -12,8 +12,8 @@ import pytest
 import yaml
 from prometheus_client import CollectorRegistry
 
-from stream_fs.service.measuring import MetricsObserver
-from stream_fs.service.metrics import Metrics
+from stream_fs.service.observability.measuring import MetricsObserver
+from stream_fs.service.observability.metrics import Metrics
 from tests.deploy.expressions import VALUES, mistakes, names
 from tests.deploy.files import DEPLOY, ROOT, document
 from tests.deploy.promtool import promtool

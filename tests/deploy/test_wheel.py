@@ -96,9 +96,9 @@ def test_it_replays_records(programs: Path, tmp_path: Path) -> None:
 
 
 def test_the_status_page_is_in_it(programs: Path) -> None:
-    listing = "from stream_fs.service.status import pages; print(*pages(lambda: None))"
+    listing = "from stream_fs.service.http import status_pages; print(*status_pages(lambda: None))"
     served = run(programs / "python", "-c", listing, cwd=programs).split()
-    parts = {path.name for path in (ROOT / "stream_fs/service/status/page").iterdir()}
+    parts = {path.name for path in (ROOT / "stream_fs/service/page").iterdir()}
     assert {"/", "/api/status", "/page/main.js"} <= set(served)
     assert len(served) == len(parts) + 1
 

@@ -129,8 +129,8 @@ def test_the_wheel_holds_the_typed_package_and_nothing_else(tmp_path: Path) -> N
     assert wheel.name.startswith(f"stream_fs-{PROJECT['project']['version']}-")
     names = zipfile.ZipFile(wheel).namelist()
     assert "stream_fs/py.typed" in names
-    page = (ROOT / "stream_fs/service/status/page").iterdir()
-    assert {f"stream_fs/service/status/page/{part.name}" for part in page} <= set(names)
+    page = (ROOT / "stream_fs/service/page").iterdir()
+    assert {f"stream_fs/service/page/{part.name}" for part in page} <= set(names)
     assert {name.split("/")[0].split("-")[0] for name in names} == {"stream_fs"}
 
 

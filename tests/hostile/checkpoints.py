@@ -27,16 +27,15 @@ from stream_fs.checkpoint import (
     encode_progress,
     parse_key,
 )
+from stream_fs.checkpoint.fields import Plain
 from stream_fs.checkpoint.files import Export, read_export, write_export
-from stream_fs.checkpoint.plain import Plain
+from stream_fs.pipeline.checkpoint_reader import newest_usable
 from stream_fs.pipeline.outcome import model_of
 from stream_fs.pipeline.ownership import locate
 from stream_fs.pipeline.ports import Partition, Stored
-from stream_fs.pipeline.restore import newest_usable
-from stream_fs.replay.identity import check_same
-from stream_fs.replay.journal import MAGIC, Journal
-from stream_fs.replay.notes import earlier
-from stream_fs.replay.reading import Reading
+from stream_fs.replay.input import Reading
+from stream_fs.replay.journal import MAGIC, Journal, earlier
+from stream_fs.replay.run import check_same
 from stream_fs.selector import rank
 from stream_fs.wire import digest
 from tests.hostile.target import Target

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from stream_fs.service.configuration import load
-from stream_fs.service.configuration.showing import shown
+from stream_fs.service.configuration.rendering import shown
 from tests.hostile.target import Target
 from tests.unit.service.configuring import LEAST
 

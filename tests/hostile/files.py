@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from stream_fs.replay.arrays import rows
-from stream_fs.replay.framing import json_lines, message_pack
-from stream_fs.replay.rewriting import Rewriter
+from stream_fs.replay.rewriter import Rewriter
+from stream_fs.replay.sources import json_lines, message_pack, rows
 from stream_fs.selector import MultiViewSelector, View
 from tests.hostile import records
 from tests.hostile.checkpoints import InFile

@@ -14,7 +14,7 @@ from stream_fs.cli.ranking_display import PlainLines
 from stream_fs.pipeline.ports import Outgoing
 from stream_fs.records import BadRecord, Message
 from stream_fs.replay.outputs import dead_letter_line
-from stream_fs.replay.rewriting import Rewriter
+from stream_fs.replay.rewriter import Rewriter
 from stream_fs.wire import (
     Continuity,
     DeclaredView,
@@ -33,7 +33,7 @@ from stream_fs.wire import (
 )
 from tests.hostile import structure
 from tests.hostile.target import Target
-from tests.unit.wire.test_rankings import messages
+from tests.unit.wire.rankings.test_message import messages
 
 VIEWS = (
     DeclaredView("a", 3),

@@ -25,16 +25,15 @@ from stream_fs.errors import (
     InvalidMessage,
 )
 from stream_fs.pipeline.ports import Outgoing
-from stream_fs.replay.arrays import rows
-from stream_fs.replay.journal import Journal
-from stream_fs.replay.notes import earlier
+from stream_fs.replay.journal import Journal, earlier
 from stream_fs.replay.outputs import dead_letter_line
-from stream_fs.replay.rewriting import Rewriter
+from stream_fs.replay.rewriter import Rewriter
+from stream_fs.replay.sources import rows
 from stream_fs.selector import MultiViewSelector, View
 from stream_fs.service.configuration import load
 from stream_fs.wire import DeclaredView, Limits, RecordDecoder, decode_ranking, encode_ranking
 from tests.unit.service.configuring import LEAST
-from tests.unit.wire.test_rankings import messages
+from tests.unit.wire.rankings.test_message import messages
 
 VIEWS = (DeclaredView("a", 3), DeclaredView("b", 4, "float64", "unit"))
 DEEP = b"\x91" * 1020 + b"\x01"

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from stream_fs.broker.ports import free_ports
+from stream_fs.broker.node import free_ports
 from tests.integration.processes import wait_until
 from tests.integration.topics import PATIENCE_SECONDS
 

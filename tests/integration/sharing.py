@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from stream_fs.broker import Broker
-from stream_fs.broker.external import ExternalBroker
+from stream_fs.broker.session import ExternalBroker
 
 
 class SharedBroker(ExternalBroker):

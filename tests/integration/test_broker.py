@@ -22,11 +22,11 @@ from stream_fs.broker import (
     BrokerNotOurs,
     BrokerUnavailable,
     container,
-    running,
     running_broker,
+    session,
 )
-from stream_fs.broker.external import ExternalBroker
-from stream_fs.broker.properties import CONTROLLER, Node, render, server_properties
+from stream_fs.broker.node import CONTROLLER, Node, render, server_properties
+from stream_fs.broker.session import ExternalBroker
 from stream_fs.broker.toolchain import Toolchain
 from tests.integration.processes import mentioning, wait_until
 from tests.integration.topics import PATIENCE_SECONDS, Topics, flush
@@ -183,7 +183,7 @@ def test_a_given_broker_cannot_be_configured(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_given_broker_must_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "_EXTERNAL_SECONDS", 1.0)
+    monkeypatch.setattr(session, "_EXTERNAL_SECONDS", 1.0)
     with socket.create_server(("127.0.0.1", 0)) as deaf:
         address = "{}:{}".format(*deaf.getsockname())
         monkeypatch.setenv(BOOTSTRAP_VARIABLE, address)

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from stream_fs.broker.guarded import GuardedCommand, guarded_directory
+from stream_fs.broker.guarded_process import GuardedCommand, guarded_directory
 from tests.integration.processes import mentioning, wait_until
 
 ROOT = Path(__file__).parents[2]
 PARENT = """
 import os, signal, sys, time
 from pathlib import Path
-from stream_fs.broker.guarded import GuardedCommand
+from stream_fs.broker.guarded_process import GuardedCommand
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where a shell made it
 scratch = Path(sys.argv[1])
@@ -58,7 +58,7 @@ def test_a_directory_goes_with_its_owner(tmp_path: Path) -> None:
     assert not directory.exists()
 
     program = (
-        "import time; from stream_fs.broker.guarded import guarded_directory\n"
+        "import time; from stream_fs.broker.guarded_process import guarded_directory\n"
         "with guarded_directory('killed-') as d: print(d, flush=True); time.sleep(1000)"
     )
     environment = {**os.environ, "TMPDIR": str(tmp_path)}

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from stream_fs.broker import Broker
-from stream_fs.broker.errors import BrokerNotOurs
-from stream_fs.broker.external import ExternalBroker
+from stream_fs.broker.node import BrokerNotOurs
+from stream_fs.broker.session import ExternalBroker
 from tests.integration.sharing import shared_broker
 
 

@@ -28,7 +28,7 @@ from stream_fs.selector import core as cores
 from stream_fs.selector.choice import Block, Rival, choose_compiled, choose_with_numpy
 from stream_fs.selector.compiled import CompiledTurns
 from stream_fs.selector.nearest import nearest_compiled, nearest_with_numpy
-from stream_fs.selector.params import Preset
+from stream_fs.selector.parameters import Preset
 from stream_fs.selector.state import flatten
 from stream_fs.selector.turns import NumpyTurns
 from tests.properties.streams import SEEDS

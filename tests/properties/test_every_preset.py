@@ -22,10 +22,9 @@ from stream_fs.selector import (
     read_chunk,
     update,
 )
-from stream_fs.selector.grouping import group_clusters
-from stream_fs.selector.merge import combine, merge
-from stream_fs.selector.model import counts, support, view_orders, view_scores
-from stream_fs.selector.ranking import shares
+from stream_fs.selector.merge.alignment import group_clusters
+from stream_fs.selector.merge.combine import combine, merge
+from stream_fs.selector.ranking import counts, shares, support, view_orders, view_scores
 from stream_fs.selector.state import decay, flatten
 from tests.properties.planted import Planted, planted_chunks
 from tests.properties.streams import dense, run, state_bytes

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from stream_fs.selector import View, params
 from stream_fs.selector.arrays import gram
 from stream_fs.selector.imputation import Imputed, energy, impute, product, transposed_product
-from stream_fs.selector.params import Transform, Weights
+from stream_fs.selector.parameters import Transform, Weights
 from stream_fs.selector.state import State, flatten
 from tests.properties.planted import Planted, planted_chunks
 from tests.properties.streams import SEEDS, Layout, converted, layouts, random_chunks, run

@@ -20,8 +20,8 @@ from stream_fs.selector import (
     read_chunk,
     update,
 )
-from stream_fs.selector.merge import combine, merge
-from stream_fs.selector.model import view_scores
+from stream_fs.selector.merge.combine import combine, merge
+from stream_fs.selector.ranking import view_scores
 from tests.properties.planted import Planted, area_under_curve, planted_chunks
 
 SETTINGS: list[dict[str, Any]] = [{}, {"preset": "paper"}, {"score": "row_norm"}]

@@ -10,9 +10,9 @@ import pytest
 from numpy.typing import NDArray
 
 from stream_fs.selector import View, params, rank
-from stream_fs.selector.model import view_scores
-from stream_fs.selector.params import Params
-from stream_fs.selector.scores import relevance
+from stream_fs.selector.parameters import Params
+from stream_fs.selector.ranking import view_scores
+from stream_fs.selector.relevance import relevance
 from stream_fs.selector.state import Moments, decay, initial_state
 from tests.properties.planted import Planted, area_under_curve, planted_chunks
 from tests.properties.streams import run

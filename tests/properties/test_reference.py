@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from stream_fs.selector import Params, State, View, initial_state, params, rank, read_chunk, update
-from stream_fs.selector.factorisation import Fit
-from stream_fs.selector.randomness import generator, signs
+from stream_fs.selector.initialization import generator, signs
+from stream_fs.selector.iterations import Fit
 from stream_fs.selector.update import random_factors, random_indicator
 from tests.properties.streams import SEEDS, presence
 from tests.reference.algorithm1 import Algorithm1

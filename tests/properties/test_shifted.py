@@ -29,8 +29,8 @@ from stream_fs.selector.arrays import (
     times,
 )
 from stream_fs.selector.chunk import ViewRows, concatenate, stacked
-from stream_fs.selector.scaling import minmax, widen
 from stream_fs.selector.state import Range, flatten
+from stream_fs.selector.transforms import minmax, widen
 from tests.properties.streams import SEEDS, converted, dense
 
 CLOSE = {np.float32: 2e-6, np.float64: 1e-13}

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from stream_fs.selector import Chunk, Params, Report, State, View, initial_state, params, update
-from stream_fs.selector.factorisation import Fit
-from stream_fs.selector.randomness import generator, signs
+from stream_fs.selector.initialization import generator, signs
+from stream_fs.selector.iterations import Fit
 from tests.properties.streams import Layout, converted, dense, layouts, random_chunks
 from tests.reference.algorithm1 import impute as built
 from tests.reference.explicit import scale

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from stream_fs.selector.consensus import first_factors
 from stream_fs.selector.graph import Graph
 from stream_fs.selector.imputation import impute, product, transposed_product
-from stream_fs.selector.params import Weights
-from stream_fs.selector.updates import (
+from stream_fs.selector.initialization import first_factors
+from stream_fs.selector.parameters import Weights
+from stream_fs.selector.steps import (
     EPSILON,
     Ties,
     alpha_step,

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from numpy.typing import NDArray
 
 from stream_fs.selector import Chunk, Params, State, View, params
-from stream_fs.selector.model import view_scores
+from stream_fs.selector.ranking import view_scores
 from tests.properties.planted import Planted, planted_chunks
 from tests.properties.streams import SEEDS, run
 

@@ -14,7 +14,7 @@ import msgpack
 import numpy as np
 from confluent_kafka import Producer
 
-from stream_fs.wire.encoding import encode_record
+from stream_fs.wire.records.encoder import encode_record
 from tests.integration.topics import flush
 
 DIMENSIONS = {"a": 12, "b": 8}

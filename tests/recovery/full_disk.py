@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from stream_fs.service.exit_codes import ExitCode
-from stream_fs.wire.encoding import encode_record
+from stream_fs.wire.records.encoder import encode_record
 from tests.recovery.comparison import Comparison, compare
 from tests.recovery.content import good_records, records_for
 from tests.recovery.journey import configure

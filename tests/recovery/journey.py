@@ -17,7 +17,7 @@ from confluent_kafka.admin import AdminClient
 
 from stream_fs.kafka import Topics
 from stream_fs.service.configuration import load
-from stream_fs.service.topic_plans import topic_plans, topic_problems
+from stream_fs.service.topics import topic_plans, topic_problems
 from tests.integration.processes import wait_until
 from tests.recovery.comparison import Published
 from tests.recovery.content import CHUNK, CLUSTERS, DIMENSIONS, SNAPSHOT_EVERY, Content

@@ -15,14 +15,14 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from stream_fs.checkpoint import MergeProgress
 from stream_fs.pipeline.chunker import Chunker
-from stream_fs.pipeline.merged import merged
+from stream_fs.pipeline.merge.message import merged
 from stream_fs.pipeline.outcome import Model, announce, fold
 from stream_fs.pipeline.ports import Partition
 from stream_fs.pipeline.settings import StreamSettings
 from stream_fs.records import Message
 from stream_fs.selector import initial_state
 from stream_fs.service.configuration import load
-from stream_fs.wire.decoder import RecordDecoder
+from stream_fs.wire.records.decoder import RecordDecoder
 from tests.integration.topics import PATIENCE_SECONDS, end_of
 from tests.recovery.comparison import Comparison, compare, ranking_name
 from tests.recovery.subscriber import Received

@@ -21,8 +21,8 @@ from typing import NamedTuple, get_args
 from stream_fs.errors import StreamFsError
 from stream_fs.service.configuration import load
 from stream_fs.service.exit_codes import exit_code
+from stream_fs.service.process.signals import Stopping
 from stream_fs.service.run import run
-from stream_fs.service.stopping import Stopping
 from tests.recovery.hindrances import Happening, happen, jumping_clock, slowness, stand_still
 
 STEPS = ("updated", "begun", "snapshot sent", "records sent", "committed", "advised")

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from stream_fs.evaluate.data import Labels
+from stream_fs.evaluate.datasets import Labels
 from stream_fs.evaluate.experiments.ranking import judged_rows
-from stream_fs.evaluate.methods import selector_method
+from stream_fs.evaluate.methods.registry import selector_method
 from stream_fs.evaluate.plan import Entry, OnData, Options, Row, Settings
-from stream_fs.evaluate.problem import Bench, Problem
+from stream_fs.evaluate.protocol import Bench, Problem
 
 AS_IT_IS = "as it is"
 VARIANTS: Mapping[str, Mapping[str, Any]] = {

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from stream_fs.evaluate.data import Labels
-from stream_fs.evaluate.methods import METHODS, feed, new_selector
+from stream_fs.evaluate.datasets import Labels
+from stream_fs.evaluate.methods.registry import METHODS, feed, new_selector
 from stream_fs.evaluate.plan import Entry, OnData, Options, Row, Settings
-from stream_fs.evaluate.problem import Problem, chunks
-from stream_fs.selector.params import Preset
+from stream_fs.evaluate.protocol import Problem, chunks
+from stream_fs.selector.parameters import Preset
 
 ITERATIONS = 50
 PRESETS: tuple[Preset, ...] = ("default", "paper")

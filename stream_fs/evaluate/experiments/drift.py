@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from stream_fs.evaluate.data import IncompleteViews
-from stream_fs.evaluate.methods import feed, new_selector, selector_method
+from stream_fs.evaluate.datasets import IncompleteViews
+from stream_fs.evaluate.methods.registry import feed, new_selector, selector_method
 from stream_fs.evaluate.plan import OnMade, Options, Row, Settings
-from stream_fs.evaluate.problem import Problem
-from stream_fs.evaluate.removal import remove_views
+from stream_fs.evaluate.protocol import Problem, remove_views
 
 GROUPS = 4
 FEATURES = 30

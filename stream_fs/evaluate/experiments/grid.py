@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from stream_fs.evaluate.data import Labels
+from stream_fs.evaluate.datasets import Labels
 from stream_fs.evaluate.experiments.ranking import judged_rows
-from stream_fs.evaluate.methods import Method, selector_method
+from stream_fs.evaluate.methods.registry import Method, selector_method
 from stream_fs.evaluate.plan import Entry, OnData, Options, Row, Settings
-from stream_fs.evaluate.problem import Bench, Problem
-from stream_fs.selector.params import Preset
+from stream_fs.evaluate.protocol import Bench, Problem
+from stream_fs.selector.parameters import Preset
 
 WEIGHTS = (0.01, 0.1, 1.0, 10.0, 100.0)
 SMOOTHNESS = tuple(float(value) for value in range(2, 12))

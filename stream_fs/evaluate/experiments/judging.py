@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from stream_fs.evaluate.data import Labels
-from stream_fs.evaluate.gimc import GimcSettings, fit_gimc
+from stream_fs.evaluate.datasets import Labels
 from stream_fs.evaluate.graphs import NEIGHBOURS, unit_rows, view_graphs
-from stream_fs.evaluate.learn import k_means
-from stream_fs.evaluate.methods import ALL, METHODS, select
-from stream_fs.evaluate.metrics import agreement
+from stream_fs.evaluate.judges import GimcSettings, agreement, fit_gimc
+from stream_fs.evaluate.methods.registry import ALL, METHODS, select
 from stream_fs.evaluate.plan import Entry, OnData, Options, Row, Settings
-from stream_fs.evaluate.problem import Problem
+from stream_fs.evaluate.protocol import Problem
+from stream_fs.evaluate.sklearn_adapter import k_means
 
 CHANGES: dict[str, tuple[float, ...]] = {
     "pull": (0.01, 1.0, 100.0),

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from stream_fs.evaluate.data import Labels
+from stream_fs.evaluate.datasets import Labels
 from stream_fs.evaluate.experiments.ranking import judged_rows
-from stream_fs.evaluate.methods import ALL, METHODS
+from stream_fs.evaluate.methods.registry import ALL, METHODS
 from stream_fs.evaluate.plan import Entry, OnData, Options, Row, Settings
-from stream_fs.evaluate.problem import Bench, Problem
+from stream_fs.evaluate.protocol import Bench, Problem
 
 COMPARED = ("default", "paper", "variance", ALL)
 LEVELS = (0.1, 0.2, 0.3, 0.4, 0.5)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from stream_fs.evaluate.data import Labels
-from stream_fs.evaluate.methods import ALL, BUDGETS, METHODS, Method, select
+from stream_fs.evaluate.datasets import Labels
+from stream_fs.evaluate.methods.registry import ALL, BUDGETS, METHODS, Method, select
 from stream_fs.evaluate.plan import Entry, OnData, Options, Row, Settings
-from stream_fs.evaluate.problem import Bench, Problem, mean_agreement
+from stream_fs.evaluate.protocol import Bench, Problem, mean_agreement
 
 
 def plan(options: Options, entry: Entry) -> list[Settings]:

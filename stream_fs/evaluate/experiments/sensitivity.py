@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from stream_fs.evaluate.data import Labels
+from stream_fs.evaluate.datasets import Labels
 from stream_fs.evaluate.experiments.grid import GRID, settings_of, varied
 from stream_fs.evaluate.experiments.ranking import judged_rows
 from stream_fs.evaluate.plan import Entry, OnData, Options, Row, Settings
-from stream_fs.evaluate.problem import Bench, Problem
+from stream_fs.evaluate.protocol import Bench, Problem
 
 MIDDLE: dict[str, float] = {"beta": 1.0, "eta": 0.01, "theta": 0.1, "lam": 3.0}
 LOOKS = ("gimc scaled", "spectral scaled")

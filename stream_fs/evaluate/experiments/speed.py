@@ -14,13 +14,13 @@ from functools import partial
 
 import numpy as np
 
-from stream_fs.evaluate import baselines
-from stream_fs.evaluate.data import IncompleteViews, Labels
-from stream_fs.evaluate.methods import METHODS, feed, new_selector, stream
-from stream_fs.evaluate.omvfs import Omvfs
+from stream_fs.evaluate.datasets import IncompleteViews, Labels
+from stream_fs.evaluate.methods import baselines
+from stream_fs.evaluate.methods.omvfs import Omvfs
+from stream_fs.evaluate.methods.registry import METHODS, feed, new_selector, stream
 from stream_fs.evaluate.plan import Entry, OnData, Options, Row, Settings
-from stream_fs.evaluate.problem import Problem, chunks, even_slices
-from stream_fs.selector.params import Preset
+from stream_fs.evaluate.protocol import Problem, chunks, even_slices
+from stream_fs.selector.parameters import Preset
 
 AGAIN = ("Laplacian score", "MiniBatchNMF", "variance")
 SELECTORS: Mapping[str, Preset] = {"default": "default", "paper": "paper"}

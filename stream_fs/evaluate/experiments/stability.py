@@ -12,11 +12,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from stream_fs.evaluate.data import IncompleteViews, Labels, Mask
+from stream_fs.evaluate.datasets import IncompleteViews, Labels, Mask
 from stream_fs.evaluate.experiments.speed import first_rows
-from stream_fs.evaluate.methods import ALL, METHODS, Method, advised, select
+from stream_fs.evaluate.methods.registry import ALL, METHODS, Method, advised, select
 from stream_fs.evaluate.plan import Entry, OnData, Options, Row, Settings
-from stream_fs.evaluate.problem import Problem, chunks
+from stream_fs.evaluate.protocol import Problem, chunks
 
 SHARE = 0.2
 REPETITIONS = 2

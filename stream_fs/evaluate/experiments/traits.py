@@ -15,13 +15,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from stream_fs.evaluate import baselines
-from stream_fs.evaluate.data import IncompleteViews, Matrix
+from stream_fs.evaluate.datasets import IncompleteViews, Matrix
 from stream_fs.evaluate.experiments.stability import other_units
-from stream_fs.evaluate.methods import ALL, METHODS, Method, Orders, by_scores
+from stream_fs.evaluate.methods import baselines
+from stream_fs.evaluate.methods.registry import ALL, METHODS, Method, Orders, by_scores
 from stream_fs.evaluate.plan import OnMade, Options, Row, Settings
-from stream_fs.evaluate.problem import Problem
-from stream_fs.evaluate.removal import remove_views
+from stream_fs.evaluate.protocol import Problem, remove_views
 
 GROUPS = 4
 ROWS = 800

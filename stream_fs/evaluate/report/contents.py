@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
-from stream_fs.evaluate.methods import METHODS, MISSING_METHODS, RANDOM_DRAWS
+from stream_fs.evaluate.experiments import grid, sensitivity
+from stream_fs.evaluate.methods.registry import METHODS, MISSING_METHODS, RANDOM_DRAWS
 from stream_fs.evaluate.plan import (
     DEVELOPMENT,
     LARGE,
@@ -15,23 +17,122 @@ from stream_fs.evaluate.plan import (
     Refused,
     Row,
 )
-from stream_fs.evaluate.report.cells import Cells
-from stream_fs.evaluate.report.compared import compared_tables, means_in_words
-from stream_fs.evaluate.report.drifting import recommendation
-from stream_fs.evaluate.report.goals import find_goals, goals_table, in_words
-from stream_fs.evaluate.report.others import other_tables
-from stream_fs.evaluate.report.page import Section
-from stream_fs.evaluate.report.planted import planted_in_words
-from stream_fs.evaluate.report.published import RECOMPUTED, Published, published_tables
-from stream_fs.evaluate.report.refusals import (
-    refused_in_words,
-    refused_methods,
-    refused_table,
+from stream_fs.evaluate.report.cost import convergence_figures, merging_table, speed_tables
+from stream_fs.evaluate.report.goals import (
+    beside_variance,
+    find_goals,
+    goals_table,
+    in_words,
+    variance_in_words,
+    variance_table,
 )
-from stream_fs.evaluate.report.rows import comparable
-from stream_fs.evaluate.report.tables import Table
-from stream_fs.evaluate.report.tried import tried_tables
-from stream_fs.evaluate.report.variance import beside_variance, variance_in_words, variance_table
+from stream_fs.evaluate.report.main_comparison import compared_tables, means_in_words
+from stream_fs.evaluate.report.page import Section, Table
+from stream_fs.evaluate.report.paper_figures import RECOMPUTED, Published, published_tables
+from stream_fs.evaluate.report.parameters import (
+    ablation_table,
+    judging_table,
+    missing_table,
+    parameter_table,
+    tried_tables,
+)
+from stream_fs.evaluate.report.results import Cells, comparable
+from stream_fs.evaluate.report.synthetic import (
+    drift_table,
+    planted_in_words,
+    recommendation,
+    stability_table,
+    traits_table,
+)
+
+
+def refused_methods(refused: Sequence[Refused]) -> dict[str, set[str]]:
+    """By data set, the methods of the main comparison that refused it in any repetition."""
+    found: dict[str, set[str]] = {}
+    for of in refused:
+        if of.task.experiment == "ranking":
+            found.setdefault(of.task.dataset, set()).add(of.task.what)
+    return found
+
+
+def refused_table(refused: Sequence[Refused]) -> Table:
+    """A row for every data set and method; of the reasons the first."""
+    rows = [
+        [
+            dataset,
+            what,
+            ", ".join(dict.fromkeys(of.task.experiment for of in group)),
+            group[0].reason,
+        ]
+        for (dataset, what), group in _groups(refused).items()
+    ]
+    return Table(
+        "What could not be run",
+        ["data set", "method or setting", "experiments", "why"],
+        rows,
+        "A method that refuses a data set has a dash (–) in tables by data set, and where a mean "
+        "would include that set. The tables on stability, missing instances and the judge leave "
+        "such a data set out.",
+    )
+
+
+def refused_in_words(refused: Sequence[Refused]) -> Iterator[str]:
+    """A sentence for every data set."""
+    by_set: dict[str, list[str]] = {}
+    for dataset, what in _groups(refused):
+        by_set.setdefault(dataset, []).append(what)
+    for dataset, which in by_set.items():
+        yield f"Could not be run on {dataset} (see What was measured): {'; '.join(which)}."
+
+
+def _groups(refused: Sequence[Refused]) -> dict[tuple[str, str], list[Refused]]:
+    """By data set and method; the settings of one parameter grid are one."""
+    found: dict[tuple[str, str], list[Refused]] = {}
+    for of in refused:
+        grid = "parameter" in of.task.settings
+        what = f"settings of {of.task.experiment}" if grid else of.task.what
+        found.setdefault((of.task.dataset, what), []).append(of)
+    return found
+
+
+Builder: TypeAlias = Callable[[Sequence[Row]], Sequence[Table]]
+
+
+def other_tables(
+    rows: Mapping[str, Sequence[Row]], published: Published
+) -> dict[str, Sequence[Table]]:
+    """By heading, the tables of every experiment that has rows, which are comparable already."""
+    ablation = rows.get("ablation", ())
+    printed = "paper, GIMC_FLSD, all shares"
+    fixed = "default, both judges, 30 % of features"
+    builders: Mapping[str, Mapping[str, Builder]] = {
+        "What clustering does not show": {
+            "traits": lambda of: [traits_table(of)],
+            "stability": lambda of: [stability_table(of)],
+            "drift": lambda of: [drift_table(of, ablation)],
+        },
+        "What an update costs": {
+            "speed": lambda of: speed_tables(of, published),
+            "convergence": lambda of: [convergence_figures(of)],
+        },
+        "What parts and settings are worth": {
+            "ablation": lambda of: [ablation_table(of)],
+            "missing": lambda of: [missing_table(of)],
+            "sensitivity": lambda of: [parameter_table(of, fixed, sensitivity.MIDDLE)],
+            "grid": lambda of: [parameter_table(of, printed, grid.MIDDLE)],
+            "judging": lambda of: [judging_table(of)],
+        },
+    }
+    found = {
+        heading: [
+            table for name, build in of.items() if rows.get(name) for table in build(rows[name])
+        ]
+        for heading, of in builders.items()
+    }
+    merged = [*rows.get("merging", ()), *rows.get("merging-long", ())]
+    found["Merging partitions"] = merging_table(merged) if merged else []
+    return {heading: tables for heading, tables in found.items() if tables}
+
 
 WORDS_NOTE = (
     "“default √” is the selector as it comes. √ and ∝ tell how a share of all features is divided "

@@ -5,7 +5,7 @@ all of them at once. `load` is the way in.
 """
 
 from stream_fs.service.configuration.configuration import Configuration
-from stream_fs.service.configuration.loading import load
+from stream_fs.service.configuration.loader import load
 from stream_fs.service.configuration.secrets import Secret
 
 __all__ = ["Configuration", "Secret", "load"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +11,36 @@ from typing import Any, TypeAlias
 
 from pydantic import ValidationError
 
-from stream_fs.service.configuration import toml
+from stream_fs.service.configuration.secrets import REDACTED, Secret
+
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def toml_key(name: str) -> str:
+    """A key, quoted where it has to be."""
+    return name if _BARE_KEY.fullmatch(name) else toml_value(name)
+
+
+def toml_value(data: Any) -> str:
+    """A value on one line; a secret as the reference to it, or redacted."""
+    match data:
+        case Secret():
+            return toml_value(REDACTED if data.origin is None else data.origin)
+        case bool():
+            return "true" if data else "false"
+        case int() | float():
+            return repr(data)
+        case str():
+            # JSON's texts are TOML's, but for one control character.
+            return json.dumps(data, ensure_ascii=False).replace("\x7f", "\\u007f")
+        case Mapping():
+            inner = ", ".join(
+                f"{toml_key(name)} = {toml_value(item)}" for name, item in data.items()
+            )
+            return f"{{ {inner} }}" if inner else "{}"
+        case _:
+            return f"[{', '.join(toml_value(item) for item in data)}]"
+
 
 Path: TypeAlias = tuple[str | int, ...]
 """Where a value is: section, key, and so on; numbers count the tables of an array."""
@@ -35,7 +65,7 @@ def key(path: Path) -> str:
         if isinstance(part, int):
             text += f"[{part}]"
         else:
-            text += f".{toml.key(part)}" if text else toml.key(part)
+            text += f".{toml_key(part)}" if text else toml_key(part)
     return text
 
 

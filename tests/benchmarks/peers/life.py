@@ -20,7 +20,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from stream_fs.kafka import Topics
 from stream_fs.service.configuration import load
-from stream_fs.service.topic_plans import topic_plans
+from stream_fs.service.topics import topic_plans
 from tests.benchmarks.capacity import dense
 from tests.benchmarks.peers.contestants import EVERY, SERVICE, STREAM, Contestant
 from tests.benchmarks.peers.job import CHUNK, Job

@@ -18,7 +18,7 @@ from pathlib import Path
 from threadpoolctl import threadpool_limits
 
 from stream_fs.broker import running_broker
-from stream_fs.service.heap import keep_freed_memory
+from stream_fs.service.process.memory import keep_freed_memory
 from tests.benchmarks.service.plan import FULL, QUICK, Plan
 from tests.benchmarks.service.report import Report
 from tests.benchmarks.service.sections import SECTIONS, Section

@@ -13,7 +13,7 @@ from stream_fs.pipeline.settings import DeadLetterSettings
 from stream_fs.records import Message
 from stream_fs.selector import Chunk, initial_state, rank, update
 from stream_fs.wire import RecordDecoder
-from stream_fs.wire.rankings import top_counts
+from stream_fs.wire.rankings.message import top_counts
 from tests.benchmarks.measure import Comparison, Goal, Seconds
 from tests.benchmarks.service.life import COMMITTED, Life
 from tests.benchmarks.service.plan import Plan

@@ -12,10 +12,10 @@ import numpy as np
 from confluent_kafka import Consumer, TopicPartition
 
 from stream_fs.checkpoint import Progress, SnapshotPlace
+from stream_fs.pipeline.checkpoint_reader import newest_usable
 from stream_fs.pipeline.outcome import Model, progress_record, snapshot_records
 from stream_fs.pipeline.ownership import locate
 from stream_fs.pipeline.ports import Partition
-from stream_fs.pipeline.restore import newest_usable
 from stream_fs.selector import State, initial_state, read_chunk, update
 from tests.benchmarks.measure import Comparison, Goal
 from tests.benchmarks.service.plan import Plan

@@ -13,7 +13,7 @@ from confluent_kafka import Producer
 
 from stream_fs.kafka import Topics as ServiceTopics
 from stream_fs.service.configuration import Configuration, load
-from stream_fs.service.topic_plans import topic_plans
+from stream_fs.service.topics import topic_plans
 from tests.benchmarks.service.records import Mix
 from tests.integration.topics import Topics, flush
 

@@ -9,12 +9,12 @@ from functools import partial
 from confluent_kafka import KafkaError, Message, Producer
 
 from stream_fs.kafka import KafkaTransport
-from stream_fs.kafka.outbox import KafkaOutbox
+from stream_fs.kafka.publisher import KafkaOutbox
 from stream_fs.pipeline import events
 from stream_fs.pipeline.ports import Outgoing, Partition, Transport
 from stream_fs.pipeline.task import Surroundings
 from stream_fs.pipeline.worker import Worker
-from stream_fs.service.aside import Aside
+from stream_fs.service.process.executor import Aside
 from tests.benchmarks.service.records import Mix
 from tests.benchmarks.service.stage import PATIENCE, Settings, Stage, Stream
 from tests.integration.topics import flush

@@ -11,10 +11,10 @@ from confluent_kafka import Producer
 
 from stream_fs.errors import AbortableError, FatalError, FencedError
 from stream_fs.kafka import dead_letters_plan
-from stream_fs.kafka.outbox import KafkaOutbox
+from stream_fs.kafka.publisher import KafkaOutbox
 from stream_fs.pipeline.ports import Outgoing, Partition
 from stream_fs.records import BadRecord, Message, Payload
-from stream_fs.service.topic_plans import topic_plans, topic_problems
+from stream_fs.service.topics import topic_plans, topic_problems
 from stream_fs.wire.dead_letters import Letter, dead_letter, dead_letter_limit
 from tests.contracts.backend import Published
 from tests.contracts.waiting import owner, published, until

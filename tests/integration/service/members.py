@@ -13,8 +13,8 @@ from stream_fs.pipeline import events
 from stream_fs.pipeline.ports import Partition, Transport
 from stream_fs.pipeline.task import Surroundings
 from stream_fs.pipeline.worker import Worker
-from stream_fs.service.measuring import MetricsObserver
-from stream_fs.service.metrics import Metrics
+from stream_fs.service.observability.measuring import MetricsObserver
+from stream_fs.service.observability.metrics import Metrics
 from tests.integration.service.stream import Changes, Stream
 from tests.integration.topics import PATIENCE_SECONDS
 

@@ -16,9 +16,9 @@ from confluent_kafka import Message as Produced
 from stream_fs.kafka import Topics as KafkaTopics
 from stream_fs.pipeline.ports import Partition
 from stream_fs.records import Headers, Message
-from stream_fs.service.configuration import Configuration, load, toml
-from stream_fs.service.topic_plans import topic_plans
-from stream_fs.wire.encoding import encode_record
+from stream_fs.service.configuration import Configuration, load, problems
+from stream_fs.service.topics import topic_plans
+from stream_fs.wire.records.encoder import encode_record
 from tests.contracts.backend import Published
 from tests.integration.kafka.backend import KafkaBackend
 from tests.integration.processes import wait_until
@@ -140,7 +140,10 @@ class Stream:
                 sections[section] = value
         self._files += 1
         path = self.folder / f"{self.name}-{self._files}.toml"
-        text = "".join(f"{toml.key(name)} = {toml.value(v)}\n" for name, v in sections.items())
+        text = "".join(
+            f"{problems.toml_key(name)} = {problems.toml_value(v)}\n"
+            for name, v in sections.items()
+        )
         path.write_text(text, encoding="utf-8")
         return path
 

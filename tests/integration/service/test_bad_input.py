@@ -12,7 +12,7 @@ import pytest
 from stream_fs.errors import BadRecordRefused, FatalError, PoisonFlood
 from stream_fs.pipeline import events
 from stream_fs.records import Reason
-from stream_fs.wire.encoding import Sparse, encode_record
+from stream_fs.wire.records.encoder import Sparse, encode_record
 from tests.contracts.backend import Published
 from tests.integration.service.conftest import MakeMember, MakeStream
 from tests.integration.service.stream import CHUNK, FIRST, Stream, chunks

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from stream_fs.pipeline.ports import Partition
-from stream_fs.wire.encoding import Sparse, encode_record
+from stream_fs.wire.records.encoder import Sparse, encode_record
 from tests.integration.service.conftest import MakeMember, MakeStream
 from tests.integration.service.stream import CHUNK, FIRST, Stream, chunks, rows
 from tests.integration.service.undisturbed import assert_undisturbed, undisturbed

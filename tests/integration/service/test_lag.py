@@ -15,7 +15,7 @@ import sys, time
 from pathlib import Path
 from stream_fs.service.configuration import load
 from stream_fs.service.run import run
-from stream_fs.service.stopping import Stopping
+from stream_fs.service.process.signals import Stopping
 
 path = Path(sys.argv[-1])
 

@@ -14,8 +14,8 @@ import pytest
 from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 
-from stream_fs.service.metrics import PARTITION, Metrics
-from stream_fs.wire.encoding import encode_record
+from stream_fs.service.observability.metrics import PARTITION, Metrics
+from stream_fs.wire.records.encoder import encode_record
 from tests.deploy.promtool import promtool
 from tests.integration.service.conftest import MakeService, MakeStream
 from tests.integration.service.services import Service

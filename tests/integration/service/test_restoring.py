@@ -9,7 +9,7 @@ from confluent_kafka import Producer
 
 from stream_fs.errors import RetriableError
 from stream_fs.kafka import ClientSettings, KafkaTransport
-from stream_fs.kafka.state_log import KafkaStateLog
+from stream_fs.kafka.state_topic import KafkaStateLog
 from stream_fs.pipeline import events
 from stream_fs.pipeline.ports import Partition
 from tests.integration.service.conftest import MakeMember

@@ -10,8 +10,8 @@ import pytest
 from stream_fs.errors import CorruptSnapshot, UnknownSnapshotVersion
 from stream_fs.kafka import Topics as KafkaTopics
 from stream_fs.pipeline import events
-from stream_fs.service.topic_plans import topic_problems
-from stream_fs.wire.encoding import encode_record
+from stream_fs.service.topics import topic_problems
+from stream_fs.wire.records.encoder import encode_record
 from tests.integration.service.conftest import MakeMember, MakeStream
 from tests.integration.service.damages import (
     altered,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from stream_fs.errors import AbortableError
 from stream_fs.kafka import ClientSettings, KafkaTransport
-from stream_fs.kafka.outbox import KafkaOutbox
+from stream_fs.kafka.publisher import KafkaOutbox
 from stream_fs.pipeline import events
 from stream_fs.pipeline.ports import Partition
 from tests.integration.processes import wait_until

@@ -9,13 +9,13 @@ from typing import Any, Final
 
 from jsonschema import Draft202012Validator
 
-from stream_fs.pipeline.memory import MemoryBroker
 from stream_fs.pipeline.ports import Partition
 from stream_fs.pipeline.task import Surroundings
 from stream_fs.pipeline.worker import Worker
 from stream_fs.records import Message
 from tests.contracts.backend import Published
 from tests.integration.service.stream import Changes, Output, Stream, origin, ranked
+from tests.support.memory_broker import MemoryBroker
 
 _SCHEMAS: Final = Path(__file__).parents[3] / "schemas"
 

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse
 
 from stream_fs.selector.chunk import Chunk, read_chunk
-from stream_fs.selector.params import Params, Preset, View, params
+from stream_fs.selector.parameters import Params, Preset, View, params
 from stream_fs.selector.state import State, flatten, initial_state
 from stream_fs.selector.update import update
 

@@ -6,7 +6,7 @@ from typing import Any, get_args
 import pytest
 
 from stream_fs.checkpoint.compatibility import ACCEPTED, difference
-from stream_fs.selector.params import Params, Preset, View, params
+from stream_fs.selector.parameters import Params, Preset, View, params
 from tests.unit.checkpoint.models import VIEWS, declared
 
 OLD = declared()

@@ -6,20 +6,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stream_fs.checkpoint.keys import Owner
-from stream_fs.checkpoint.merge_progress import (
+from stream_fs.checkpoint.progress import (
     MergedPart,
     MergeProgress,
-    encode_merge_progress,
-    largest_merge_progress,
-)
-from stream_fs.checkpoint.progress import (
     Progress,
     SnapshotPlace,
     decode_progress,
+    encode_merge_progress,
     encode_progress,
+    largest_merge_progress,
 )
 from stream_fs.errors import CorruptProgress, UnknownProgressVersion
-from stream_fs.selector.params import View, params
+from stream_fs.selector.parameters import View, params
 from stream_fs.wire import digest
 
 counts = st.integers(0, 2**63 - 1)

@@ -8,8 +8,8 @@ import msgpack
 import numpy as np
 import pytest
 
+from stream_fs.checkpoint.fields import Plain
 from stream_fs.checkpoint.manifest import read_manifest
-from stream_fs.checkpoint.plain import Plain
 from stream_fs.checkpoint.snapshot import PART_BYTES, decode, encode, largest_manifest
 from stream_fs.errors import (
     ConfigurationChanged,
@@ -17,7 +17,7 @@ from stream_fs.errors import (
     InvalidParameter,
     UnknownSnapshotVersion,
 )
-from stream_fs.selector.params import Preset, View, params
+from stream_fs.selector.parameters import Preset, View, params
 from stream_fs.selector.state import State, flatten, initial_state
 from stream_fs.selector.update import update
 from tests.unit.checkpoint.models import VIEWS, chunk, content, declared, trained

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from stream_fs import MultiViewSelector
+from stream_fs.cli.checkpoint import Selected
 from stream_fs.cli.main import main
-from stream_fs.cli.partitions import Selected
 from stream_fs.pipeline.administration import begin_at, standing
 from stream_fs.pipeline.ports import Partition
 from stream_fs.service.exit_codes import ExitCode

@@ -18,11 +18,11 @@ from stream_fs import errors
 from stream_fs.checkpoint import Owner, Progress, SnapshotPlace, StateKeys, encode_progress
 from stream_fs.cli import topics
 from stream_fs.cli.main import main, parser
-from stream_fs.pipeline.memory import MemoryBroker
 from stream_fs.selector import library
 from stream_fs.service.configuration import Configuration
 from stream_fs.service.exit_codes import ExitCode
-from stream_fs.service.logging import set_up
+from stream_fs.service.observability.logging import set_up
+from tests.support.memory_broker import MemoryBroker
 from tests.unit.service.configuring import LEAST
 from tests.unit.service.existing import Existing
 

@@ -12,8 +12,8 @@ from rich.console import Console
 from stream_fs.cli.ranking_display import JsonLines, LiveTable, PlainLines
 from stream_fs.records import Message
 from stream_fs.wire import Format, RankingMessage, encode_ranking, publish
-from stream_fs.wire.rankings import Feature
-from tests.unit.wire.test_continuity import example
+from stream_fs.wire.rankings.message import Feature
+from tests.unit.wire.rankings.test_message_continuity import example
 
 WIDE = 160
 

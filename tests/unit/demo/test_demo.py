@@ -9,16 +9,13 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from stream_fs.demo.commands import Commands, without_settings
-from stream_fs.demo.digits import digits
-from stream_fs.demo.following import Seen, follow, speed
-from stream_fs.demo.rankings import Lines
-from stream_fs.demo.screen import Screen
-from stream_fs.demo.stream import CHUNK, MISSING, Stream, prepare
+from stream_fs.demo.dataset import CHUNK, MISSING, Stream, digits, prepare
+from stream_fs.demo.display import Lines, Screen, Seen, follow, speed
+from stream_fs.demo.subprocesses import Commands, without_settings
 from stream_fs.demo.summary import Chosen, described, everything, quality, summary
 from stream_fs.service.configuration import load
 from stream_fs.wire import RankingMessage, encode_ranking
-from stream_fs.wire.rankings import Change, Feature, Fit, RankedView, Records
+from stream_fs.wire.rankings.message import Change, Feature, Fit, RankedView, Records
 
 ADDRESS = "localhost:1"
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from stream_fs.evaluate.data import IncompleteViews, Labels
-from stream_fs.evaluate.removal import remove_views
+from stream_fs.evaluate.datasets import IncompleteViews, Labels
+from stream_fs.evaluate.protocol import remove_views
 
 
 def planted_views(

@@ -3,9 +3,9 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from stream_fs.evaluate.data import DataSet, IncompleteViews
+from stream_fs.evaluate.datasets import DataSet, IncompleteViews
 from stream_fs.evaluate.experiments import EXPERIMENTS, drift, grid, stability, traits
-from stream_fs.evaluate.methods import ALL, BUDGETS, METHODS
+from stream_fs.evaluate.methods.registry import ALL, BUDGETS, METHODS
 from stream_fs.evaluate.plan import (
     LARGE_REPETITIONS,
     Entry,
@@ -15,7 +15,7 @@ from stream_fs.evaluate.plan import (
     Row,
     Settings,
 )
-from stream_fs.evaluate.problem import LOOKS, Problem, make_problem
+from stream_fs.evaluate.protocol import LOOKS, Problem, make_problem
 from tests.unit.evaluate.planted import planted_views
 
 ENTRY = Entry("planted", "development", 400, (24, 24, 24), 4, "abc")

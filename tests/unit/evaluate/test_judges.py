@@ -2,10 +2,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from stream_fs.evaluate.data import IncompleteViews
+from stream_fs.evaluate.datasets import IncompleteViews
 from stream_fs.evaluate.graphs import ViewGraph, view_graphs
-from stream_fs.evaluate.judges import JUDGES, sum_graphs
-from stream_fs.evaluate.metrics import agreement
+from stream_fs.evaluate.judges import JUDGES, agreement, sum_graphs
 from tests.unit.evaluate.planted import planted_views
 
 # GIMC_FLSD can stay in a local minimum where two views disagree about two clusters.

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from stream_fs.cli.main import main
-from stream_fs.evaluate.data import DataSet, IncompleteViews
+from stream_fs.evaluate.datasets import DataSet, IncompleteViews
 from stream_fs.evaluate.errors import MethodRefused
 from stream_fs.evaluate.experiments import EXPERIMENTS
 from stream_fs.evaluate.experiments.ablation import AS_IT_IS, VARIANTS
-from stream_fs.evaluate.methods import METHODS, advised, new_selector, stream
+from stream_fs.evaluate.methods.registry import METHODS, advised, new_selector, stream
 from stream_fs.evaluate.plan import DEVELOPMENT, Library, OnData, Options
-from stream_fs.evaluate.problem import Problem, chunks, make_problem
+from stream_fs.evaluate.protocol import Problem, chunks, make_problem
 from stream_fs.service.exit_codes import ExitCode
 from tests.unit.evaluate.planted import planted_views
 

@@ -6,28 +6,32 @@ import numpy as np
 import pytest
 
 from stream_fs.evaluate.errors import DataMalformed
-from stream_fs.evaluate.methods import ALL, BUDGETS, METHODS
+from stream_fs.evaluate.methods.registry import ALL, BUDGETS, METHODS
 from stream_fs.evaluate.plan import Entry, Options, Row
-from stream_fs.evaluate.report.cells import OURS, Cells, Contender, difference, overall
-from stream_fs.evaluate.report.compared import (
+from stream_fs.evaluate.report.contents import Progress, sections
+from stream_fs.evaluate.report.goals import (
+    beside_variance,
+    find_goals,
+    goals_table,
+    in_words,
+    variance_in_words,
+    variance_table,
+)
+from stream_fs.evaluate.report.main_comparison import (
     against,
     by_judge,
     compared_tables,
     differences,
     means_in_words,
 )
-from stream_fs.evaluate.report.contents import Progress, sections
-from stream_fs.evaluate.report.goals import find_goals, goals_table, in_words
-from stream_fs.evaluate.report.page import html, markdown
-from stream_fs.evaluate.report.published import (
+from stream_fs.evaluate.report.page import Table, html, markdown, number, signed, with_error
+from stream_fs.evaluate.report.paper_figures import (
     TABLES,
     best_of_grid,
     published_tables,
     read_published,
 )
-from stream_fs.evaluate.report.tables import Table, number, signed, with_error
-from stream_fs.evaluate.report.variance import beside_variance, variance_in_words, variance_table
-from stream_fs.evaluate.statistics import estimate
+from stream_fs.evaluate.report.results import OURS, Cells, Contender, difference, estimate, overall
 
 SETS = ("3Sources", "USPS")
 ENTRIES = [Entry(name, "development", 100, (3, 4), 2, "abc") for name in SETS]

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from stream_fs.evaluate.plan import Row
-from stream_fs.evaluate.report.drifting import (
+from stream_fs.evaluate.report.synthetic import (
     SOON,
     drift_table,
     recommendation,

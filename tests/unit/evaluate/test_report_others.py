@@ -7,24 +7,31 @@ import pytest
 
 from stream_fs.evaluate.experiments.speed import INCREMENTS
 from stream_fs.evaluate.plan import Row
-from stream_fs.evaluate.report.ablation import ablation_table, changes
-from stream_fs.evaluate.report.merging import MADE, merging_table
-from stream_fs.evaluate.report.others import other_tables
-from stream_fs.evaluate.report.planted import (
+from stream_fs.evaluate.report.contents import other_tables
+from stream_fs.evaluate.report.cost import (
+    MADE,
+    OTHERS,
+    convergence_figures,
+    merging_table,
+    relative_objectives,
+    speed_tables,
+)
+from stream_fs.evaluate.report.parameters import (
+    ablation_table,
+    changes,
+    judging_table,
+    missing_table,
+    parameter_table,
+    tried_tables,
+    variants_table,
+)
+from stream_fs.evaluate.report.results import comparable, complete, nmi_by_set
+from stream_fs.evaluate.report.synthetic import (
     TRAITS,
     planted_in_words,
     stability_table,
     traits_table,
 )
-from stream_fs.evaluate.report.rows import comparable, complete, nmi_by_set
-from stream_fs.evaluate.report.sensitivity import judging_table, missing_table, parameter_table
-from stream_fs.evaluate.report.speed import (
-    OTHERS,
-    convergence_figures,
-    relative_objectives,
-    speed_tables,
-)
-from stream_fs.evaluate.report.tried import tried_tables, variants_table
 
 
 def nmi_rows(column: str, values: Mapping[str, Mapping[str, Sequence[float]]]) -> list[Row]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import Message
 
-from stream_fs.kafka.batches import Batches, batch_size
+from stream_fs.kafka.message_batch import Batches, batch_size
 
 
 @pytest.mark.parametrize(

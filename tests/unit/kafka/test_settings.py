@@ -12,8 +12,7 @@ from stream_fs.errors import InvalidParameter
 from stream_fs.kafka import ClientSettings, KafkaTransport, Rebalance
 from stream_fs.kafka.clients import state_consumer, transactional_producer
 from stream_fs.kafka.errors import Trouble
-from stream_fs.kafka.properties import refusal
-from stream_fs.kafka.settings import Property, is_secret
+from stream_fs.kafka.settings import Property, is_secret, refusal
 
 
 def settings(**more: Any) -> ClientSettings:

@@ -12,7 +12,7 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from stream_fs.errors import RetriableError
 from stream_fs.kafka import consumer as module
 from stream_fs.kafka.consumer import KafkaInput
-from stream_fs.kafka.delivery import Delivery
+from stream_fs.kafka.message_batch import Delivery
 from stream_fs.kafka.offsets import Offsets
 from stream_fs.kafka.settings import ClientSettings
 from stream_fs.pipeline.ports import Partition

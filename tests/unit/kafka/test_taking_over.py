@@ -8,8 +8,8 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from stream_fs.errors import FencedError, RetriableError
-from stream_fs.kafka import outbox as module
-from stream_fs.kafka.outbox import KafkaOutbox
+from stream_fs.kafka import publisher as module
+from stream_fs.kafka.publisher import KafkaOutbox
 from stream_fs.kafka.settings import ClientSettings
 from stream_fs.pipeline.ports import Outgoing
 
@@ -30,7 +30,7 @@ class Unanswered:
 def test_an_outbox_that_cannot_be_taken_over_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 1000.0
     monkeypatch.setattr(module, "transactional_producer", lambda *_: Unanswered())
-    monkeypatch.setattr("stream_fs.kafka.outbox.time.monotonic", lambda: now)
+    monkeypatch.setattr("stream_fs.kafka.publisher.time.monotonic", lambda: now)
     outbox = KafkaOutbox(ClientSettings("nowhere:1", "g", patience=15.0), "g/in/0")
     told = []
     for _ in range(350):
@@ -81,7 +81,7 @@ def test_a_transaction_that_timed_out_was_not_fenced_by_another_owner(
 ) -> None:
     now = 1000.0
     monkeypatch.setattr(module, "transactional_producer", lambda *_: Fenced())
-    monkeypatch.setattr("stream_fs.kafka.outbox.time.monotonic", lambda: now)
+    monkeypatch.setattr("stream_fs.kafka.publisher.time.monotonic", lambda: now)
     outbox = KafkaOutbox(ClientSettings("nowhere:1", "g", transaction_timeout=60.0), "g/in/0")
     assert outbox.take_over()
     outbox.begin()

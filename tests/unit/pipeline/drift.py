@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from stream_fs.pipeline.memory import MemoryBroker
 from stream_fs.pipeline.settings import StreamSettings
 from stream_fs.selector import View, params
 from stream_fs.wire.declared import DeclaredView
-from stream_fs.wire.encoding import encode_record
+from stream_fs.wire.records.encoder import encode_record
+from tests.support.memory_broker import MemoryBroker
 from tests.unit.pipeline.lives import CLUSTERS, TOPIC, Life, broker, fill, settings
 
 ROWS = 15

@@ -13,8 +13,8 @@ from stream_fs.checkpoint import (
     encode_progress,
 )
 from stream_fs.checkpoint.files import Export
-from stream_fs.pipeline.memory import MemoryBroker
 from stream_fs.pipeline.ports import Partition
+from tests.support.memory_broker import MemoryBroker
 from tests.unit.pipeline.lives import STATE
 
 

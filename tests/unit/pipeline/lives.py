@@ -11,7 +11,6 @@ import numpy as np
 
 from stream_fs.pipeline.administration import begin_at
 from stream_fs.pipeline.events import Event
-from stream_fs.pipeline.memory import MemoryBroker, MemoryTransport
 from stream_fs.pipeline.ports import Partition, Transport
 from stream_fs.pipeline.settings import DeadLetterSettings, StreamSettings
 from stream_fs.pipeline.task import Surroundings
@@ -19,7 +18,8 @@ from stream_fs.pipeline.transaction import Aside, at_once
 from stream_fs.pipeline.worker import Worker
 from stream_fs.selector import View, params
 from stream_fs.wire.declared import DeclaredView
-from stream_fs.wire.encoding import encode_record
+from stream_fs.wire.records.encoder import encode_record
+from tests.support.memory_broker import MemoryBroker, MemoryTransport
 
 TOPIC, STATE, RANKINGS, LETTERS = "in", "in.state", "out", "dead"
 DIMENSIONS = {"a": 6, "b": 4}

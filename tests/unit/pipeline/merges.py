@@ -6,12 +6,12 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from stream_fs.pipeline.memory import MemoryBroker, MemoryTransport
+from stream_fs.pipeline.checkpoint_reader import newest_usable
 from stream_fs.pipeline.outcome import Model, model_of
 from stream_fs.pipeline.ownership import locate
 from stream_fs.pipeline.ports import Partition
-from stream_fs.pipeline.restore import newest_usable
 from stream_fs.pipeline.settings import StreamSettings
+from tests.support.memory_broker import MemoryBroker, MemoryTransport
 from tests.unit.pipeline.lives import STATE, TOPIC, Life, broker, fill, published, records, settings
 
 EVERY = 5.0

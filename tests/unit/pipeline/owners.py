@@ -14,9 +14,9 @@ from stream_fs.pipeline.administration import (
     exported,
     forget,
 )
-from stream_fs.pipeline.memory import MemoryBroker, MemoryTransport
 from stream_fs.pipeline.ports import Partition
 from stream_fs.pipeline.settings import StreamSettings
+from tests.support.memory_broker import MemoryBroker, MemoryTransport
 from tests.unit.pipeline.legacy import write_state
 from tests.unit.pipeline.lives import (
     STATE,

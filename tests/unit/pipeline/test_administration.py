@@ -11,8 +11,8 @@ from stream_fs.checkpoint import decode_progress, read_manifest
 from stream_fs.errors import ConfigurationChanged, InvalidParameter
 from stream_fs.pipeline import events
 from stream_fs.pipeline.administration import begin_at, exported, forget, standing, take_in
-from stream_fs.pipeline.memory import MemoryBroker, MemoryOutbox, MemoryStateLog, MemoryTransport
 from stream_fs.pipeline.ports import Partition
+from tests.support.memory_broker import MemoryBroker, MemoryOutbox, MemoryStateLog, MemoryTransport
 from tests.unit.pipeline.lives import (
     STATE,
     TOPIC,

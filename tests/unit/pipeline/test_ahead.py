@@ -12,8 +12,8 @@ import pytest
 
 from stream_fs.errors import AbortableError, FencedError, InvalidMessage, RetriableError
 from stream_fs.pipeline import events, task
-from stream_fs.pipeline.memory import Call
 from stream_fs.pipeline.outcome import announce, fold
+from tests.support.memory_broker import Call
 from tests.unit.pipeline.lives import (
     LETTERS,
     Life,

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from stream_fs.errors import BoundaryMoved
-from stream_fs.pipeline.memory import MemoryBroker
 from stream_fs.records import Message
 from stream_fs.wire.declared import Limits
+from tests.support.memory_broker import MemoryBroker
 from tests.unit.pipeline.lives import LETTERS, TOPIC, Life, broker, fill, records, settings
 from tests.unit.pipeline.lives import published as seen
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from stream_fs.pipeline.memory import MemoryBroker, MemoryTransport
 from stream_fs.pipeline.ports import Partition
 from tests.contracts.backend import Published
 from tests.contracts.transport import TransportContract
+from tests.support.memory_broker import MemoryBroker, MemoryTransport
 
 
 class MemoryBackend:

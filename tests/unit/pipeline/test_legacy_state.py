@@ -32,8 +32,8 @@ from stream_fs.pipeline.administration import (
     standing,
     take_in,
 )
-from stream_fs.pipeline.memory import MemoryStateLog, MemoryTransport
 from stream_fs.pipeline.ports import Partition
+from tests.support.memory_broker import MemoryStateLog, MemoryTransport
 from tests.unit.pipeline.legacy import write_merge, write_state
 from tests.unit.pipeline.lives import (
     STATE,

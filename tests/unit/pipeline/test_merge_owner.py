@@ -6,9 +6,9 @@ import pytest
 
 from stream_fs.errors import AbortableError, FencedError, NoOwnership, RetriableError
 from stream_fs.pipeline import events
-from stream_fs.pipeline.fences import MOST_FENCES
-from stream_fs.pipeline.memory import Call, MemoryBroker
+from stream_fs.pipeline.fencing import MOST_FENCES
 from stream_fs.pipeline.ports import Outgoing
+from tests.support.memory_broker import Call, MemoryBroker
 from tests.unit.pipeline.lives import STATE, Life
 from tests.unit.pipeline.merges import (
     EVERY,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from stream_fs.pipeline import events, gathering
+from stream_fs.pipeline import events
 from stream_fs.pipeline.administration import begin_at, forget
-from stream_fs.pipeline.memory import MemoryBroker, MemoryOutbox
+from stream_fs.pipeline.merge import snapshot_cache
 from stream_fs.pipeline.ports import Outgoing, Partition
 from stream_fs.selector import View, params
+from tests.support.memory_broker import MemoryBroker, MemoryOutbox
 from tests.unit.pipeline.lives import DIMENSIONS, STATE, TOPIC, Life, broker
 from tests.unit.pipeline.merges import (
     give,
@@ -147,6 +148,6 @@ def test_a_partition_that_begins_anew_leaves_until_it_has_a_chunk() -> None:
 def wait_out(life: Life) -> None:
     """Until the merge has lost its patience with a partition."""
     for _ in range(3):
-        assert life.run(100 + gathering.PATIENCE_STEPS)
-        life.now += gathering.PATIENCE_SECONDS
+        assert life.run(100 + snapshot_cache.PATIENCE_STEPS)
+        life.now += snapshot_cache.PATIENCE_SECONDS
     assert life.run(100)

@@ -8,9 +8,9 @@ from itertools import pairwise
 import pytest
 
 from stream_fs.pipeline import events
-from stream_fs.pipeline.memory import MemoryInput
 from stream_fs.pipeline.ports import Partition
 from stream_fs.records import Message
+from tests.support.memory_broker import MemoryInput
 from tests.unit.pipeline.lives import Life, broker, fill, published, records, settings, undisturbed
 
 CHUNK_SECONDS = 0.4

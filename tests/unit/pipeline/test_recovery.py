@@ -10,7 +10,7 @@ import pytest
 
 from stream_fs.errors import AbortableError, RetriableError
 from stream_fs.pipeline import events
-from stream_fs.pipeline.memory import Call
+from tests.support.memory_broker import Call
 from tests.unit.pipeline.lives import (
     LETTERS,
     Crash,

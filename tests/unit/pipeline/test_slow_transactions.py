@@ -10,9 +10,9 @@ import pytest
 
 from stream_fs.errors import AbortableError
 from stream_fs.pipeline import events
-from stream_fs.pipeline.memory import MemoryBroker, MemoryOutbox, MemoryTransport
 from stream_fs.pipeline.ports import Outgoing, Partition, Transport
-from stream_fs.service.aside import Aside
+from stream_fs.service.process.executor import Aside
+from tests.support.memory_broker import MemoryBroker, MemoryOutbox, MemoryTransport
 from tests.unit.pipeline.lives import (
     TOPIC,
     Life,

@@ -8,8 +8,8 @@ from typing import Any
 from stream_fs.errors import RetriableError
 from stream_fs.pipeline import events
 from stream_fs.pipeline.administration import begin_at, exported, forget, standing
-from stream_fs.pipeline.memory import MemoryBroker
 from stream_fs.pipeline.ports import Partition
+from tests.support.memory_broker import MemoryBroker
 from tests.unit.pipeline.lives import STATE, TOPIC, Life, broker, fill, published, records, settings
 from tests.unit.pipeline.merges import settle
 

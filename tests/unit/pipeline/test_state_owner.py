@@ -22,9 +22,9 @@ from stream_fs.pipeline.administration import (
     standing,
     take_in,
 )
-from stream_fs.pipeline.memory import MemoryBroker, MemoryStateLog
 from stream_fs.pipeline.settings import StreamSettings
 from stream_fs.pipeline.transaction import Aside, at_once
+from tests.support.memory_broker import MemoryBroker, MemoryStateLog
 from tests.unit.pipeline.lives import (
     STATE,
     TOPIC,

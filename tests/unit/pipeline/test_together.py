@@ -14,11 +14,11 @@ from stream_fs.errors import (
     RetriableError,
 )
 from stream_fs.pipeline import events, task, waiting
-from stream_fs.pipeline.memory import Call, MemoryInput
 from stream_fs.pipeline.outcome import announce, fold
 from stream_fs.pipeline.ports import Outgoing, Partition
 from stream_fs.pipeline.settings import DeadLetterSettings
 from stream_fs.pipeline.transaction import Aside, at_once
+from tests.support.memory_broker import Call, MemoryInput
 from tests.unit.pipeline.lives import (
     LETTERS,
     STATE,

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from stream_fs.pipeline.ports import Partition
+from stream_fs.replay.input import Reading
 from stream_fs.replay.journal import Journal
 from stream_fs.replay.outputs import FileOutput, dead_letter_line
-from stream_fs.replay.reading import Reading
 from stream_fs.replay.sources import Source
 from stream_fs.replay.transport import FileTransport
 from stream_fs.wire import DeclaredView

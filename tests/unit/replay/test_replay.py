@@ -25,10 +25,9 @@ from stream_fs.errors import (
 from stream_fs.pipeline.ports import Stored
 from stream_fs.pipeline.settings import DeadLetterSettings
 from stream_fs.replay import journal as journal_module
-from stream_fs.replay.identity import LATER, check_same, identity
 from stream_fs.replay.journal import Journal
 from stream_fs.replay.outputs import FileOutput, NoOutput, StreamOutput
-from stream_fs.replay.run import Plan, Summary, replay
+from stream_fs.replay.run import LATER, Plan, Summary, check_same, identity, replay
 from stream_fs.replay.sources import Source
 from tests.unit.pipeline.lives import (
     LETTERS,

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from stream_fs.errors import BrokenFile, InvalidParameter
-from stream_fs.replay import Source, file_format, framing
+from stream_fs.replay import Source, file_format, sources
 from stream_fs.wire import DeclaredView, Format, RecordDecoder, encode_record
 
 VIEWS = (DeclaredView("a", 3), DeclaredView("b", 2, "float64"))
@@ -73,7 +73,7 @@ def test_lines_as_they_are_but_for_their_ends_and_empty_ones(tmp_path: Path) -> 
 
 
 def test_a_line_without_end_is_no_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(framing, "MOST_BYTES", 100)
+    monkeypatch.setattr(sources, "MOST_BYTES", 100)
     path = written(tmp_path / "x.jsonl", b"{}\n" + b"x" * 100 + b"\n" + b"y" * 1000)
     with pytest.raises(BrokenFile, match="begins at byte 3 has more than 100 bytes"):
         list(source(path))
@@ -86,7 +86,7 @@ def test_a_line_without_end_is_no_line(tmp_path: Path, monkeypatch: pytest.Monke
 def test_records_that_follow_each_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int
 ) -> None:
-    monkeypatch.setattr(framing, "BLOCK_BYTES", block)
+    monkeypatch.setattr(sources, "UNPACK_BLOCK_BYTES", block)
     values = [*GOOD, msgpack.packb(17), msgpack.packb("no record"), msgpack.packb({})]
     found = source(written(tmp_path / "x.msgpack", b"".join(values)))
     assert list(found) == values
@@ -106,7 +106,7 @@ def test_a_file_that_ends_too_early_names_the_record(tmp_path: Path) -> None:
 def test_what_is_not_message_pack_names_its_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int
 ) -> None:
-    monkeypatch.setattr(framing, "BLOCK_BYTES", block)
+    monkeypatch.setattr(sources, "UNPACK_BLOCK_BYTES", block)
     path = written(tmp_path / "x.msgpack", GOOD[0] + GOOD[1] + b"\x81\xc1" + GOOD[2])
     place = 2 * len(GOOD[0])
     records = iter(source(path))
@@ -122,8 +122,8 @@ def test_a_file_of_another_kind_is_not_taken_apart(tmp_path: Path, content: byte
 
 
 def test_a_record_that_claims_to_be_huge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(framing, "MOST_BYTES", 5000)
-    monkeypatch.setattr(framing, "BLOCK_BYTES", 1000)
+    monkeypatch.setattr(sources, "MOST_BYTES", 5000)
+    monkeypatch.setattr(sources, "UNPACK_BLOCK_BYTES", 1000)
     huge = b"\x81\xa1x\xc6\xff\xff\xff\xff" + b"y" * 20_000
     with pytest.raises(BrokenFile, match=f"begins at byte {len(GOOD[0])} has more than 5000"):
         list(source(written(tmp_path / "x.msgpack", GOOD[0] + huge)))
@@ -132,8 +132,8 @@ def test_a_record_that_claims_to_be_huge(tmp_path: Path, monkeypatch: pytest.Mon
 @pytest.mark.parametrize(
     ("framed", "record"),
     [
-        (framing.json_lines, b"%s\n" % (b"x" * 9999)),
-        (framing.message_pack, msgpack.packb({"x": bytes(9999)})),
+        (sources.json_lines, b"%s\n" % (b"x" * 9999)),
+        (sources.message_pack, msgpack.packb({"x": bytes(9999)})),
     ],
     ids=["JSON lines", "MessagePack"],
 )
@@ -142,7 +142,7 @@ def test_memory_does_not_grow_with_the_file(framed: Any, record: bytes) -> None:
 
     class Endless(io.RawIOBase):
         def __init__(self) -> None:
-            self.left = 64 * framing.BLOCK_BYTES // len(record) * len(record)
+            self.left = 64 * sources.BLOCK_BYTES // len(record) * len(record)
             self.given = 0
 
         def readable(self) -> bool:
@@ -164,8 +164,8 @@ def test_memory_does_not_grow_with_the_file(framed: Any, record: bytes) -> None:
         _, most = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert count == 64 * framing.BLOCK_BYTES // len(record)
-    assert most < 12 * framing.BLOCK_BYTES
+    assert count == 64 * sources.BLOCK_BYTES // len(record)
+    assert most < 12 * sources.BLOCK_BYTES
 
 
 # --- arrays ---------------------------------------------------------------------------------------

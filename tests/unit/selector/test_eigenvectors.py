@@ -12,9 +12,9 @@ import scipy.sparse
 from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 
 from stream_fs.selector import View, eigenvectors, initial_state, params, read_chunk, update
-from stream_fs.selector.consensus import spectral_start
 from stream_fs.selector.eigenvectors import DENSE_ROWS, leading_eigenvectors
 from stream_fs.selector.graph import Graph, neighbour_graph
+from stream_fs.selector.initialization import spectral_start
 from stream_fs.selector.nearest import nearest_with_numpy
 from tests.properties.streams import state_bytes
 

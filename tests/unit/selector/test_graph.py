@@ -10,8 +10,10 @@ import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stream_fs.selector import consensus, eigenvectors
-from stream_fs.selector.consensus import (
+from stream_fs.selector import eigenvectors, initialization
+from stream_fs.selector.core import nearest_in_use
+from stream_fs.selector.graph import Graph, neighbour_graph
+from stream_fs.selector.initialization import (
     Evidence,
     Profile,
     assign,
@@ -21,8 +23,6 @@ from stream_fs.selector.consensus import (
     indicator,
     spectral_start,
 )
-from stream_fs.selector.core import nearest_in_use
-from stream_fs.selector.graph import Graph, neighbour_graph
 from tests.properties.streams import SEEDS
 from tests.reference import explicit
 from tests.reference.algorithm1 import neighbour_graph as plain_graph
@@ -93,7 +93,7 @@ def test_the_best_of_several_starts_is_kept(monkeypatch: pytest.MonkeyPatch) -> 
         labels = np.array(next(ends))
         return np.array([points[labels == k].mean(axis=0) for k in range(2)]), labels
 
-    monkeypatch.setattr(consensus, "kmeans2", kmeans)
+    monkeypatch.setattr(initialization, "kmeans2", kmeans)
     pairs = np.kron(np.eye(2), 1 - np.eye(2))
     graph = Graph(scipy.sparse.csr_array(pairs), pairs.sum(axis=1))
     P = spectral_start([graph], 2, np.random.default_rng(0))
@@ -104,7 +104,7 @@ def test_the_best_of_several_starts_is_kept(monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_cluster_may_lose_its_rows_without_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two kinds of rows for three clusters: one of k-means' is empty, whatever it begins with."""
     kinds = np.repeat(np.eye(2, 3), 3, axis=0)
-    monkeypatch.setattr(consensus, "leading_eigenvectors", lambda *_: kinds)
+    monkeypatch.setattr(initialization, "leading_eigenvectors", lambda *_: kinds)
     every = np.ones((6, 6)) - np.eye(6)
     graph = Graph(scipy.sparse.csr_array(every), every.sum(axis=1))
     P = spectral_start([graph], 3, np.random.default_rng(0))

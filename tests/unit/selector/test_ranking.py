@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from stream_fs.errors import InvalidParameter
 from stream_fs.selector import ranking
-from stream_fs.selector.params import View, params
+from stream_fs.selector.parameters import View, params
 from stream_fs.selector.ranking import directions, order, shares
 from stream_fs.selector.state import Sketch, initial_state
 from tests.properties.streams import SEEDS

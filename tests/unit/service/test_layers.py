@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from stream_fs.service.configuration.sources import OTHER_VARIABLES
+from stream_fs.service.configuration.loader import OTHER_VARIABLES
 from tests.deploy.files import ROOT
 from tests.unit.service.configuring import LEAST, loaded, problems, with_lines
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from stream_fs.service.configuration import load
-from stream_fs.service.configuration.showing import example, shown
+from stream_fs.service.configuration.rendering import example, shown
 from tests.unit.service.configuring import LEAST, loaded
 
 COMMENTED_KEY = re.compile(r"^# (\w+ = .*)$", re.MULTILINE)

@@ -8,7 +8,7 @@ from pathlib import Path
 from stream_fs.pipeline.outcome import Model, snapshot_records
 from stream_fs.pipeline.ports import Partition
 from stream_fs.selector import initial_state
-from stream_fs.service.configuration.sizes import ranking_bytes, ranking_problem
+from stream_fs.service.configuration.configuration import ranking_bytes, ranking_problem
 from tests.unit.service.configuring import LEAST, loaded, problems
 
 WIDE = LEAST.replace("dimension = 6", "dimension = 30000")

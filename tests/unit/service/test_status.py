@@ -16,10 +16,10 @@ from stream_fs.pipeline import events
 from stream_fs.pipeline.ports import Partition
 from stream_fs.records import Reason
 from stream_fs.selector import Ranking, ViewRanking
-from stream_fs.service.status import StatusObserver, pages
-from stream_fs.service.status.document import Health, encode
-from stream_fs.service.status.history import MOST_POINTS
-from stream_fs.service.status.telling import SCORES_TOGETHER, VALUES_TOGETHER
+from stream_fs.service.http import status_pages
+from stream_fs.service.observability.seen import MOST_POINTS
+from stream_fs.service.observability.status import SCORES_TOGETHER, VALUES_TOGETHER, StatusObserver
+from stream_fs.service.observability.status_document import Health, encode
 from tests.unit.service.configuring import LEAST, loaded, with_lines
 from tests.unit.service.happenings import (
     HERE,
@@ -393,7 +393,7 @@ def test_a_secret_is_not_told_whoever_says_it(tmp_path: Path) -> None:
     watched.observe(events.PhaseChanged(HERE, "running"))
     watched.observe(events.TransactionFailed(HERE, "retried", f"denied: {secret}"))
     watched.health = Health(alive=True, ready=False, reason=f"waiting for the broker: {secret}!")
-    served = pages(lambda: watched.observe.status(watched.health, watched.complaint))
+    served = status_pages(lambda: watched.observe.status(watched.health, watched.complaint))
     for path, page in served.items():
         body = page().body
         assert secret.encode() not in body, path
@@ -434,7 +434,7 @@ def test_it_can_be_asked_while_it_is_told(watched: Watched) -> None:
 
 
 def test_every_reason_has_its_words_on_the_page() -> None:
-    script = pages(lambda: pytest.fail("not asked"))["/page/states.js"]().body.decode()
+    script = status_pages(lambda: pytest.fail("not asked"))["/page/states.js"]().body.decode()
     for reason in get_args(Reason):
         assert f"  {reason}: " in script
 

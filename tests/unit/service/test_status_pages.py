@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from stream_fs.service.status import StatusObserver, pages
-from stream_fs.service.status.document import Health
-from stream_fs.service.web import WebServer
+from stream_fs.service.http import WebServer, status_pages
+from stream_fs.service.observability.status import StatusObserver
+from stream_fs.service.observability.status_document import Health
 from tests.unit.service.configuring import loaded
-from tests.unit.service.test_health import ask
+from tests.unit.service.test_http_health import ask
 from tests.unit.wire.schemas import validator
 
 READY = Health(alive=True, ready=True, reason=None)
@@ -22,7 +22,7 @@ TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg":
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[WebServer]:
     observer = StatusObserver(loaded(tmp_path), lambda: 1_700_000_000.0)
-    with WebServer("127.0.0.1", 0, pages(lambda: observer.status(READY, None))) as server:
+    with WebServer("127.0.0.1", 0, status_pages(lambda: observer.status(READY, None))) as server:
         yield server
 
 
@@ -49,11 +49,14 @@ def test_everything_that_a_part_refers_to_is_served(server: WebServer) -> None:
         found = re.findall(r'(?:src|href)="(page/[^"]+)"', body)
         found += [f"page/{name}" for name in re.findall(r'from "\./([^"]+)"', body)]
         left += [place for name in found if (place := f"/{name}") not in seen]
-    assert seen == {"/", *(p for p in pages(lambda: pytest.fail("no")) if p.startswith("/page/"))}
+    assert seen == {
+        "/",
+        *(p for p in status_pages(lambda: pytest.fail("no")) if p.startswith("/page/")),
+    }
 
 
 def test_nothing_comes_from_elsewhere_and_nothing_is_inline(server: WebServer) -> None:
-    for path in pages(lambda: pytest.fail("no")):
+    for path in status_pages(lambda: pytest.fail("no")):
         body = ask(server, path)[2]
         outside = re.sub(r'"http://www\.w3\.org/2000/svg"', "", body)
         assert "//" not in re.sub(r"^\s*//.*$", "", outside, flags=re.MULTILINE), path

@@ -6,10 +6,9 @@ from contextlib import nullcontext
 import pytest
 from confluent_kafka import KafkaException, Producer
 
-from stream_fs.records import BadRecord, Message, Payload
+from stream_fs.records import BadRecord, Message, Payload, printable
 from stream_fs.wire import RecordDecoder, dead_letter
 from stream_fs.wire.dead_letters import KEPT_BYTES, OWN_HEADERS_BYTES, Letter, message_bytes
-from stream_fs.wire.refusal import printable
 from tests.unit.wire.given import VIEWS
 from tests.unit.wire.schemas import errors_in
 

@@ -11,8 +11,8 @@ from hypothesis import given
 from stream_fs.records import Reason
 from stream_fs.wire import DeclaredView, RecordDecoder, decode_ranking, encode_ranking
 from tests.unit.wire.given import Given, records
+from tests.unit.wire.records.test_decoder import WRONG
 from tests.unit.wire.schemas import SCHEMAS, errors_in
-from tests.unit.wire.test_decoder import WRONG
 
 EXAMPLES = sorted((SCHEMAS / "examples").glob("*.json"))
 RECORD_VIEWS = [

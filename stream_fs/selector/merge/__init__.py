@@ -1,0 +1,1 @@
+"""Merging the models of several partitions into one."""

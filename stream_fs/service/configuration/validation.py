@@ -1,0 +1,373 @@
+"""What several keys must agree on, and what others judge; a check runs where its keys are right."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import cache, partial
+from typing import Any
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+from stream_fs.errors import InvalidParameter
+from stream_fs.kafka.settings import ClientSettings, Property, Rebalance, is_secret, wrong_addresses
+from stream_fs.kafka.settings import refusal as library_refusal
+from stream_fs.selector import Params, View, params
+from stream_fs.service.configuration import sections
+from stream_fs.service.configuration.configuration import (
+    REBALANCE,
+    Configuration,
+    ranking_problem,
+    revealed,
+    selector_view,
+    state_problem,
+)
+from stream_fs.service.configuration.problems import Path, Problem, problems_of, shown, unknown
+from stream_fs.service.configuration.secrets import Place, Secret, redacted
+from stream_fs.service.configuration.sections import DeclaredView, Section, StreamName, topic_name
+
+STREAM_NAME: TypeAdapter[str] = TypeAdapter(StreamName)
+_STRICT = ConfigDict(strict=True, arbitrary_types_allowed=True)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What is right."""
+
+    sections: dict[str, Any] = field(default_factory=dict)
+    """The sections without a mistake, by name."""
+    keys: dict[str, Any] = field(default_factory=dict)
+    """Every value without a mistake, `section.key`; those of views and selector are not here."""
+    views: list[dict[str, Any]] = field(default_factory=list)
+    """Of every view, the values without a mistake."""
+    selector: dict[str, Any] = field(default_factory=dict)
+    """As it is written: the selector itself judges it."""
+
+
+def read(plain: Mapping[str, Any], place: Place) -> tuple[Found, list[Problem]]:
+    """What is right, and what is wrong with the rest."""
+    names = Configuration.model_fields
+    problems = [unknown((name,), names) for name in plain if name not in names]
+    found = Found()
+    derived = derived_defaults(plain)
+    for name in names:
+        value = plain.get(name, [] if name == "views" else {})
+        if name != "views" and isinstance(value, dict):
+            value = {**derived.get(name, {}), **value}
+        model = _model(name)
+        try:
+            value = found.sections[name] = _section(name).validate_python(value, context=place)
+        except ValidationError as error:
+            problems += problems_of(error, (name,), model.model_fields)
+        if name == "views":
+            tables = value if isinstance(value, list | tuple) else []
+            found.views.extend(_right(model, table, place) for table in tables)
+        elif name == "selector":
+            found.selector.update(dict(value) if isinstance(value, Section | dict) else {})
+        else:
+            right = _right(model, value, place)
+            found.keys.update({f"{name}.{key}": right[key] for key in right})
+    return found, problems
+
+
+def _right(model: type[Section], table: Section | Any, place: Place) -> dict[str, Any]:
+    """What is right in a section, key by key; what is left out has its default."""
+    if isinstance(table, Section):
+        return dict(table)
+    given = table if isinstance(table, dict) else {}
+    right: dict[str, Any] = {}
+    for name, declared in model.model_fields.items():
+        if name in given:
+            try:
+                right[name] = _key(model, name).validate_python(given[name], context=place)
+            except ValidationError:  # told of with its section
+                if name == "properties" and isinstance(given[name], dict):
+                    right[name] = _right_entries(_key(model, name), given[name], place)
+        elif not declared.is_required():
+            right[name] = declared.default
+    return right
+
+
+def _right_entries(key: TypeAdapter[Any], table: dict[str, Any], place: Place) -> dict[str, Any]:
+    """Of a table within a section, what is right."""
+    right: dict[str, Any] = {}
+    for name, value in table.items():
+        try:
+            right |= key.validate_python({name: value}, context=place)
+        except ValidationError:  # told of with its section
+            continue
+    return right
+
+
+def _model(name: str) -> type[Section]:
+    declared: Any = Configuration.model_fields[name].annotation
+    model: type[Section] = DeclaredView if name == "views" else declared
+    return model
+
+
+@cache
+def _section(name: str) -> TypeAdapter[Any]:
+    """What checks one section; it takes longer to make than to use."""
+    annotation: Any = Configuration.model_fields[name].rebuild_annotation()
+    return TypeAdapter(annotation)
+
+
+@cache
+def _key(model: type[Section], name: str) -> TypeAdapter[Any]:
+    """What checks one key."""
+    annotation: Any = model.model_fields[name].rebuild_annotation()
+    return TypeAdapter(annotation, config=_STRICT)
+
+
+def derived_defaults(plain: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+    """Defaults that follow from the name of the stream."""
+    stream = plain.get("stream")
+    name = stream.get("name") if isinstance(stream, dict) else None
+    try:
+        stem = STREAM_NAME.validate_python(name)
+    except ValidationError:
+        stem = "stream"  # the name is a problem of its own, and should not make more of them
+    return {
+        "output": {"topic": f"{stem}.rankings"},
+        "dead_letters": {"topic": f"{stem}.dead-letters"},
+        "kafka": {"group": stem},
+    }
+
+
+_STAND_IN = View("view", 1)
+
+
+def all_problems(found: Found) -> list[Problem]:
+    """Every disagreement."""
+    checks: tuple[tuple[Callable[..., Iterator[Problem]], tuple[str, ...]], ...] = (
+        (partial(_view_limit, len(found.views)), ("limits.views",)),
+        (_record_size, ("limits.record_bytes", "kafka.largest_message")),
+        (_transaction_patience, ("service.watchdog_seconds", "kafka.transaction_timeout")),
+        (_call_patience, ("service.watchdog_seconds", "kafka.call_timeout")),
+        (_grace, ("service.watchdog_seconds", "service.grace_seconds")),
+        (_bootstrap, ("kafka.bootstrap",)),
+        (_group, ("kafka.group",)),
+        (_properties, ("kafka.properties",)),
+        (_broker_decides, ("kafka.properties", "kafka.protocol")),
+    )
+    problems = [
+        *_views(found.views),
+        *(
+            problem
+            for check, needed in checks
+            if all(key in found.keys for key in needed)
+            for problem in check(*(found.keys[key] for key in needed))
+        ),
+        *_topics(found.keys),
+    ]
+    # Broken views have been told of; the parameters are then checked without them.
+    usable = "views" in found.sections and not any(p.path[0] == "views" for p in problems)
+    of_selector = list(_selector(found.selector, found.sections["views"] if usable else None))
+    problems += of_selector
+    if usable and not of_selector:
+        problems += [*_ranking_size(found), *_state_size(found)]
+    return problems
+
+
+def _views(views: Sequence[Mapping[str, Any]]) -> Iterator[Problem]:
+    seen: set[str] = set()
+    for index, view in enumerate(views):
+        name, dimension = view.get("name"), view.get("dimension")
+        if name in seen:
+            yield Problem(("views", index, "name"), f"{name!r} is declared twice")
+        if name is not None:
+            seen.add(name)
+        if dimension is None:
+            continue
+        names, shape = view.get("names"), view.get("shape")
+        features = f"for {dimension} features" + (f" of {name!r}" if name is not None else "")
+        if names is not None and len(names) != dimension:
+            yield Problem(("views", index, "names"), f"has {len(names)} names {features}")
+        if shape is not None and math.prod(shape) != dimension:
+            yield Problem(
+                ("views", index, "shape"),
+                f"{list(shape)} has {math.prod(shape)} places {features}",
+            )
+
+
+def _view_limit(views: int, limit: int) -> Iterator[Problem]:
+    if limit < views:
+        yield Problem(
+            ("limits", "views"), f"should be at least {views}, the views declared, got {limit}"
+        )
+
+
+def _record_size(record_bytes: int, largest_message: int) -> Iterator[Problem]:
+    """A record that is taken must also fit through the clients, as a dead letter at the latest."""
+    if record_bytes > largest_message:
+        yield Problem(
+            ("limits", "record_bytes"),
+            f"should be at most kafka.largest_message ({largest_message}), got {record_bytes}",
+        )
+
+
+def _patience(name: str, watchdog: float, limit: float) -> Iterator[Problem]:
+    """A call that may take its time must not look hung."""
+    if watchdog <= limit:
+        yield Problem(
+            ("service", "watchdog_seconds"),
+            f"should be above {name} ({limit:g}), got {watchdog:g}",
+        )
+
+
+_transaction_patience = partial(_patience, "kafka.transaction_timeout")
+_call_patience = partial(_patience, "kafka.call_timeout")
+_grace = partial(_patience, "service.grace_seconds")
+
+
+def _topics(keys: Mapping[str, Any]) -> Iterator[Problem]:
+    """Every topic has one purpose: a stream that reads what it writes never ends."""
+    uses: dict[str, str] = {}
+    inputs: tuple[str, ...] = keys.get("stream.topics", ())
+
+    def clash(name: str, path: Path, use: str) -> Iterator[Problem]:
+        if name in uses:
+            yield Problem(path, f"topic {name!r} is {uses[name]} already")
+        uses.setdefault(name, use)
+
+    for index, topic in enumerate(inputs):
+        yield from clash(topic, ("stream", "topics", index), "an input topic")
+    for section, what in (("output", "rankings"), ("dead_letters", "dead letters")):
+        if f"{section}.topic" in keys:
+            use = f"the topic of the {what}"
+            yield from clash(keys[f"{section}.topic"], (section, "topic"), use)
+    for topic in dict.fromkeys(inputs) if "state.topic" in keys else ():
+        name = keys["state.topic"].replace("{topic}", topic)
+        yield from clash(name, ("state", "topic"), f"the state of {topic!r}")
+        try:
+            topic_name(name)
+        except ValueError as error:
+            yield Problem(("state", "topic"), f"{error}, but gives {name!r}")
+
+
+def _bootstrap(bootstrap: str) -> Iterator[Problem]:
+    wrong = wrong_addresses(bootstrap)
+    if wrong or not bootstrap.strip(" ,"):
+        yield Problem(
+            ("kafka", "bootstrap"),
+            "should be host:port of one or more brokers, with commas between"
+            f"{shown(('kafka', 'bootstrap'), ', '.join(wrong) or bootstrap)}",
+        )
+
+
+def _group(group: str) -> Iterator[Problem]:
+    if not group.strip():
+        yield Problem(("kafka", "group"), f"should be a name{shown(('kafka', 'group'), group)}")
+
+
+def _properties(properties: Mapping[str, Property | Secret]) -> Iterator[Problem]:
+    """Let our settings judge each property by itself, and then the client library."""
+    for name, value in properties.items():
+        plain = revealed(value)
+        said = _settings_refusal({name: plain}) or library_refusal(name, plain)
+        if said is not None:
+            yield Problem(("kafka", "properties", name), _said_of_property(name, plain, said))
+
+
+def _broker_decides(
+    properties: Mapping[str, Property | Secret], protocol: str
+) -> Iterator[Problem]:
+    """What may be set, but not with this protocol."""
+    for name, value in properties.items():
+        alone = {name: revealed(value)}
+        said = _settings_refusal(alone, REBALANCE[protocol])
+        if said is not None and _settings_refusal(alone) is None:
+            yield Problem(("kafka", "properties", name), said)
+
+
+def _settings_refusal(
+    properties: Mapping[str, Property], rebalance: Rebalance = Rebalance.COOPERATIVE
+) -> str | None:
+    return _refusal(
+        lambda: ClientSettings("broker", "group", rebalance=rebalance, properties=properties)
+    )
+
+
+def _said_of_property(name: str, value: Property, said: str) -> str:
+    """The message with the value that it is about, and with no secret."""
+    if is_secret(name):
+        return redacted(said, {str(value)})
+    return said if str(value) in said or said.startswith(name) else f"{said}, got {value!r}"
+
+
+def _ranking_size(found: Found) -> Iterator[Problem]:
+    """Whether every ranking fits into a message."""
+    names = ("stream.name", "stream.topics", "output.top", "output.format")
+    enough = _excerpt(found, (*names, "kafka.largest_message"))
+    if enough is not None and (message := ranking_problem(enough)) is not None:
+        yield Problem(("output", "top"), message)
+
+
+def _state_size(found: Found) -> Iterator[Problem]:
+    """Whether the state fits into messages."""
+    names = ("stream.name", "stream.topics", "merge.enabled", "kafka.group")
+    enough = _excerpt(found, (*names, "kafka.largest_message"))
+    if enough is not None and (message := state_problem(enough)) is not None:
+        yield Problem(("kafka", "largest_message"), message)
+
+
+def _excerpt(found: Found, keys: Sequence[str]) -> Configuration | None:
+    """A configuration of views, selector and these keys; None unless all of them are valid."""
+    if "selector" not in found.sections or not all(key in found.keys for key in keys):
+        return None
+    values: dict[str, dict[str, Any]] = defaultdict(dict)
+    for key in keys:
+        section, name = key.split(".")
+        values[section][name] = found.keys[key]
+    parts: dict[str, Any] = {}
+    for section, given in values.items():
+        declared: Any = Configuration.model_fields[section].annotation
+        parts[section] = declared.model_construct(**given)
+    return Configuration.model_construct(
+        views=found.sections["views"], selector=found.sections["selector"], **parts
+    )
+
+
+def _selector(
+    selector: Mapping[str, Any], views: tuple[sections.DeclaredView, ...] | None
+) -> Iterator[Problem]:
+    """Let the selector judge its parameters; one after the other is set aside as it is refused."""
+    known = {field.name for field in fields(Params)} - {"views"}
+    given = dict(selector)
+    for name in sorted(set(given) - known):
+        yield unknown(("selector", name), known)
+        del given[name]
+    declared = [_STAND_IN] if views is None else [selector_view(view) for view in views]
+    if views is None:
+        given = {name: value for name, value in given.items() if not isinstance(value, Mapping)}
+
+    def refusal(values: Mapping[str, Any]) -> str | None:
+        return _refusal(lambda: params(declared, **{"clusters": 1, **values}))
+
+    while (message := refusal(given)) is not None:
+        # Later ones first: of a largest and a smallest value that contradict, the largest.
+        for name in reversed(list(given)):
+            rest = {other: value for other, value in given.items() if other != name}
+            if refusal(rest) != message:
+                yield Problem(("selector", name), _said_of(name, given[name], message))
+                given = rest
+                break
+        else:
+            yield Problem(("selector",), message)
+            return
+
+
+def _said_of(name: str, value: Any, message: str) -> str:
+    """The selector's message about a parameter, whose name goes before it and value after it."""
+    said = message.removeprefix(f"{name} ") if message.startswith(f"{name} must") else message
+    return said if repr(value) in said else said + shown(("selector", name), value)
+
+
+def _refusal(attempt: Callable[[], object]) -> str | None:
+    try:
+        attempt()
+    except InvalidParameter as error:
+        return str(error)
+    return None

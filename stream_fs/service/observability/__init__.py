@@ -1,0 +1,1 @@
+"""What the service reports of itself: logs, metrics and status."""

@@ -1,0 +1,1 @@
+"""The process itself: threads, signals, memory and the watchdog."""

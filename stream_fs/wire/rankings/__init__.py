@@ -1,0 +1,1 @@
+"""Rankings out: their fields, bytes and sizes."""

@@ -1,0 +1,337 @@
+"""Rankings as messages: what subscribers receive.
+
+A `RankingMessage` is a pure function of the model and the records behind it; there is no wall-clock
+time in it. `ranking_codec` turns it into bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from stream_fs.errors import InvalidMessage, InvalidParameter
+from stream_fs.selector import Params, Ranking, Report, ViewRanking
+from stream_fs.selector.arrays import Floats
+from stream_fs.selector.parameters import is_whole
+from stream_fs.selector.ranking import shares
+
+Scope = Literal["partition", "merged"]
+Top: TypeAlias = int | float | None
+"""How many features are published: of every view, as a share of all, or all of them (None)."""
+Chosen: TypeAlias = Mapping[str, Sequence[int]]
+"""By view, the features that a ranking publishes."""
+Leading: TypeAlias = Mapping[str, frozenset[int]]
+"""By view, the features over which the stability of rankings is measured."""
+MOST_LEADING: Final = 10
+"""Leading features of a view of which more than half is published."""
+
+
+class Feature(NamedTuple):
+    """One place of a ranking; a tuple, because there are many."""
+
+    index: int  # type: ignore[assignment]  # a tuple's own `index` is of no use here
+    relevance: float
+    name: str | None = None
+
+
+_INDEX: Final = itemgetter(0)
+"""Of a feature."""
+
+
+@dataclass(frozen=True, slots=True)
+class RankedView:
+    """A view's weight α, and its features, best first."""
+
+    name: str
+    weight: float
+    features: tuple[Feature, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A view's features that came and went since the previous ranking; what share stayed."""
+
+    entered: tuple[int, ...]
+    left: tuple[int, ...]
+    overlap: float
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """How the chunk was fitted; `orthogonality` is the largest ‖UᵀU − I‖ of its views."""
+
+    iterations: int
+    converged: bool
+    objective: float
+    orthogonality: float
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """How many: in the chunk, in total, dead letters, and by view those of the chunk that lack it.
+
+    Dead letters are counted from the end of the previous chunk. A merged ranking has no chunk: its
+    dead letters are those of all its sources since they began.
+    """
+
+    chunk: int | None
+    total: int
+    dead_letters: int
+    missing: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A partition ranking that went into a merged one."""
+
+    topic: str
+    partition: int
+    sequence: int
+
+
+@dataclass(frozen=True, slots=True)
+class RankingMessage:
+    """One published ranking.
+
+    `offsets` are [from, next); `as_of` is the largest record timestamp, in milliseconds;
+    `selection` is None in the first ranking. A merged ranking has `sources` in place of topic,
+    partition, offsets and fit.
+    """
+
+    stream: str
+    topic: str | None
+    partition: int | None
+    preset: str
+    score: str
+    model: str
+    sequence: int
+    offsets: tuple[int, int] | None
+    as_of: int
+    records: Records
+    views: tuple[RankedView, ...]
+    selection: Mapping[str, Change] | None
+    fit: Fit | None
+    sources: tuple[Source, ...] = ()
+
+    @property
+    def scope(self) -> Scope:
+        """Whether it is of one partition or of the whole stream."""
+        return "merged" if self.topic is None else "partition"
+
+    @property
+    def key(self) -> str:
+        """The message key: compaction keeps the newest ranking of each."""
+        if self.topic is None:
+            return self.stream
+        return f"{self.stream}/{self.topic}/{self.partition}"
+
+    @property
+    def chosen(self) -> dict[str, tuple[int, ...]]:
+        """The published features, for the next ranking to be compared with."""
+        return {view.name: tuple(map(_INDEX, view.features)) for view in self.views}
+
+
+def ranking_message(
+    ranking: Ranking,
+    report: Report,
+    *,
+    stream: str,
+    topic: str,
+    partition: int,
+    offsets: tuple[int, int],
+    as_of: int,
+    dead_letters: int,
+    counts: Mapping[str, int],
+    previous: Chosen | None,
+) -> RankingMessage:
+    """The ranking after a chunk of one partition.
+
+    `counts` says how many features of each view are published (`top_counts`), `previous` which
+    ones the ranking before had; None for the first. Raises `InvalidMessage` for a number that is
+    not finite.
+    """
+    fit = Fit(
+        report.iterations,
+        report.converged,
+        report.objective[-1],
+        max(report.orthogonality.values()),
+    )
+    _check_finite("fit", [fit.objective, fit.orthogonality])
+    views = _ranked(ranking, counts)
+    missing = {name: round(share * report.rows) for name, share in report.missing.items()}
+    return RankingMessage(
+        stream=stream,
+        topic=topic,
+        partition=partition,
+        preset=ranking.preset,
+        score=ranking.score,
+        model=ranking.model,
+        sequence=ranking.chunk,
+        offsets=offsets,
+        as_of=as_of,
+        records=Records(report.rows, ranking.total, dead_letters, missing),
+        views=views,
+        selection=_selection(views, previous),
+        fit=fit,
+    )
+
+
+def merged_message(
+    ranking: Ranking,
+    *,
+    stream: str,
+    sequence: int,
+    sources: Sequence[Source],
+    as_of: int,
+    dead_letters: int,
+    counts: Mapping[str, int],
+    previous: Chosen | None,
+) -> RankingMessage:
+    """The ranking of a whole stream, from the partition models that `sources` lists.
+
+    `as_of` is the largest of theirs, `dead_letters` counts all of theirs.
+    """
+    views = _ranked(ranking, counts)
+    return RankingMessage(
+        stream=stream,
+        topic=None,
+        partition=None,
+        preset=ranking.preset,
+        score=ranking.score,
+        model=ranking.model,
+        sequence=sequence,
+        offsets=None,
+        as_of=as_of,
+        records=Records(None, ranking.total, dead_letters, {}),
+        views=views,
+        selection=_selection(views, previous),
+        fit=None,
+        sources=tuple(sources),
+    )
+
+
+def top_counts(params: Params, top: Top) -> dict[str, int]:
+    """How many features of each view `top` publishes.
+
+    A share (a float in (0, 1]) is divided between the views by the budget rule; a whole number
+    counts for every view, all of a smaller one; None is all.
+    """
+    dimensions = [view.dimension for view in params.views]
+    if top is None:
+        counts = dimensions
+    elif isinstance(top, float):
+        counts = shares(dimensions, top, params.budget)
+    elif is_whole(top) and top >= 1:
+        counts = [min(top, dimension) for dimension in dimensions]
+    else:
+        raise InvalidParameter(
+            f"top must be a share in (0, 1], a whole number from 1, or all, got {top!r}"
+        )
+    return {view.name: count for view, count in zip(params.views, counts, strict=True)}
+
+
+def leading_count(published: int, dimension: int) -> int:
+    """How many of a view's published features are leading ones.
+
+    All of them, up to half of the view. Of more, some are published in every ranking whatever
+    changes, so that their overlap says little: then it is the first ten, at most half of the view.
+    """
+    half = max(1, dimension // 2)
+    return published if published <= half else min(MOST_LEADING, half)
+
+
+def leading(chosen: Chosen, params: Params, *, ordered: bool = True) -> dict[str, frozenset[int]]:
+    """The leading features; those of a view in `chosen` are in the order of the ranking.
+
+    Unless they are `ordered`, only views that publish no other features are in the result.
+    """
+    found = {}
+    for view in params.views:
+        features = chosen[view.name]
+        count = leading_count(len(features), view.dimension)
+        if ordered or count == len(features):
+            found[view.name] = frozenset(features[:count])
+    return found
+
+
+def leading_overlap(now: Leading, before: Leading | None) -> dict[str, float]:
+    """By view, the share of the leading features that were leading in the ranking before.
+
+    This is what the metric, its alert and the status page show. `Change.overlap` in the message
+    compares all published features.
+    """
+    before = before or {}
+    return {
+        name: len(features & before[name]) / len(features)
+        for name, features in now.items()
+        if name in before
+    }
+
+
+def _ranked(ranking: Ranking, counts: Mapping[str, int]) -> tuple[RankedView, ...]:
+    return tuple(_ranked_view(view, counts[view.name]) for view in ranking.views)
+
+
+def _ranked_view(view: ViewRanking, count: int) -> RankedView:
+    order = view.order[:count]
+    relevance = view.scores[order]
+    _check_finite(f"view {view.name!r}", [view.alpha])
+    _check_finite(f"view {view.name!r}", relevance)
+    places = order.tolist()
+    columns = [places, relevance.tolist()]
+    if view.names is not None:
+        columns.append([view.names[index] for index in places])
+    return RankedView(view.name, view.alpha, tuple(map(Feature, *columns)))
+
+
+def _selection(views: Sequence[RankedView], previous: Chosen | None) -> dict[str, Change] | None:
+    """What changed, by view; overlap is the share of the published ones that were so before."""
+    if previous is None:
+        return None
+    changes = {}
+    for view in views:
+        before, now = set(previous[view.name]), set(map(_INDEX, view.features))
+        changes[view.name] = Change(
+            tuple(sorted(now - before)), tuple(sorted(before - now)), len(now & before) / len(now)
+        )
+    return changes
+
+
+def _check_finite(where: str, numbers: Sequence[float] | Floats) -> None:
+    if not np.isfinite(numbers).all():
+        raise InvalidMessage(f"{where}: a ranking's numbers are finite, got {list(numbers)}")
+
+
+class Continuity:
+    """Follows the rankings of every key; the first one of each may be any."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, RankingMessage] = {}
+
+    def follow(self, ranking: RankingMessage) -> str | None:
+        """What is wrong between the ranking before and this one; None when it follows directly."""
+        last = self._last.get(ranking.key)
+        self._last[ranking.key] = ranking
+        return None if last is None else _break(last, ranking)
+
+
+def _break(last: RankingMessage, now: RankingMessage) -> str | None:
+    missing = now.sequence - last.sequence - 1
+    if missing > 0:
+        return (
+            f"{now.key}: {missing} rankings between {last.sequence} and {now.sequence} are missing"
+        )
+    if missing < 0 and now.sequence == 1:
+        return f"{now.key}: the sequence begins anew after {last.sequence}"
+    if missing < 0:
+        return f"{now.key}: ranking {now.sequence} comes after {last.sequence}"
+    if last.offsets is None or now.offsets is None or last.offsets[1] == now.offsets[0]:
+        return None
+    return (
+        f"{now.key}: ranking {now.sequence} begins at offset {now.offsets[0]}, and the one before "
+        f"it ended at {last.offsets[1]}"
+    )

@@ -1,0 +1,259 @@
+"""Bad records are the end where the chunk is reached that they are in, however they are polled."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from stream_fs.errors import BadRecordRefused, PoisonFlood, Refusal
+from stream_fs.pipeline.administration import begin_at
+from stream_fs.pipeline.chunker import Chunker
+from stream_fs.pipeline.ports import Partition
+from stream_fs.pipeline.settings import Cut, DeadLetterSettings
+from stream_fs.records import Message, Payload
+from stream_fs.wire import dead_letters
+from stream_fs.wire.records.decoder import RecordDecoder
+from tests.unit.pipeline.lives import (
+    LETTERS,
+    STATE,
+    TOPIC,
+    Life,
+    broker,
+    fill,
+    published,
+    records,
+    settings,
+)
+from tests.unit.pipeline.test_ahead import slow
+
+RESET = "stream-fs checkpoint reset --topic in --partition 0"
+GOOD = list(records(200))
+BAD = b"not a record"
+FAIL = DeadLetterSettings("fail")
+FLOOD = DeadLetterSettings(max_ratio=0.4, tolerated=10)
+FIRST, CHUNK = 20, 15
+
+
+def refused(values: Sequence[bytes], policy: DeadLetterSettings, **changes: Any) -> tuple[str, int]:
+    """What the refusal says, and how many rankings are out then."""
+    made = broker()
+    fill(made, values)
+    life = Life(made, settings(dead_letters=policy), **changes)
+    with pytest.raises(Refusal) as caught:
+        life.run()
+    return str(caught.value), len(published(made))
+
+
+@pytest.mark.parametrize("changes", [{}, {"aside": slow}], ids=["at once", "aside"])
+def test_full_chunks_before_a_bad_record_are_published(changes: dict[str, Any]) -> None:
+    text, rankings = refused([*GOOD[:70], BAD, *GOOD[70:]], FAIL, **changes)
+    assert rankings == 4
+    assert "offset 70 is bad (malformed" in text
+    assert f"`{RESET} --keep-model --to-offset 71`" in text
+    assert "passes over 5 good records as well: those from offset 65 on" in text
+
+
+def test_what_is_published_is_not_said_to_be_passed_over() -> None:
+    text, rankings = refused([*GOOD[: FIRST + CHUNK], BAD], FAIL)
+    assert rankings == 2
+    assert text.endswith(f"`{RESET} --keep-model --to-offset 36`")
+
+
+def test_before_the_first_chunk_there_is_no_model_to_keep() -> None:
+    text, rankings = refused([*GOOD[:3], BAD], FAIL)
+    assert rankings == 0
+    assert f"`{RESET} --to-offset 4` (that passes over 3 good records" in text
+
+
+def test_full_chunks_before_a_flood_are_published() -> None:
+    text, rankings = refused([*GOOD[:70], *[BAD] * 50], FLOOD)
+    assert rankings == 4
+    assert "10 of the 15 records since offset 65 of in/0 are bad" in text
+    assert "passes over 5 good records" in text
+    assert f"`{RESET} --keep-model --to-offset N`, where N is the offset of the first good" in text
+
+
+def test_a_flood_before_the_first_chunk_leaves_no_model_to_keep() -> None:
+    text, _ = refused([*GOOD[:3], *[BAD] * 50], FLOOD)
+    assert f"`{RESET} --to-offset N`, where N is the offset of the first good record" in text
+
+
+def test_the_advice_after_a_flood_keeps_the_model_and_the_sequence() -> None:
+    """As an operator who follows it finds: what was learnt is not thrown away."""
+    made = broker()
+    fill(made, [*GOOD[:65], *[BAD] * 50, *GOOD[65:]])
+    of = settings(dead_letters=FLOOD)
+    life = Life(made, of)
+    with pytest.raises(PoisonFlood):
+        life.run()
+    life.die()
+    transport = made.transport("g", {TOPIC: STATE})
+    begin_at(transport, of, Partition(TOPIC, 0), 115, keep_model=True)
+    assert Life(made, of).run()
+    sequences = [json.loads(value)["sequence"] for _, value, _ in published(made)]
+    assert sequences == list(range(1, len(sequences) + 1))
+    assert len(sequences) > 4
+
+
+def outcome(values: Sequence[bytes], policy: DeadLetterSettings, cut: Cut, size: int) -> Any:
+    """The chunks, and the end if there is one, of records that come so many at a time."""
+    chunker = Chunker(RecordDecoder(settings().views, "msgpack"), policy, 0)
+    found: list[tuple[int, ...]] = []
+    messages = [
+        Message(TOPIC, 0, offset, 1000 * (offset // 4), None, value, ())
+        for offset, value in enumerate(values)
+    ]
+    try:
+        for start in range(0, len(messages), size):
+            chunker.add(messages[start : start + size])
+            while (ready := chunker.take(len(found) + 1, cut)) is not None:
+                found.append((ready.start, ready.next, len(ready.letters)))
+    except (BadRecordRefused, PoisonFlood) as error:
+        return found, str(error)
+    return found, None
+
+
+@pytest.mark.parametrize("cut", [Cut(CHUNK, FIRST), Cut(CHUNK, FIRST, 2000)], ids=["count", "span"])
+@pytest.mark.parametrize(
+    ("values", "policy", "ends"),
+    [
+        ([*GOOD[:50], BAD, *GOOD[50:]], FAIL, True),
+        ([*GOOD[:30], *[BAD] * 12, *GOOD[30:]], FLOOD, True),
+        ([*GOOD[:28], *[BAD] * 9, *GOOD[28:], *[BAD] * 30], FLOOD, True),
+        ([*GOOD[:30], *[BAD] * 9, *GOOD[30:]], FLOOD, False),
+        ([*GOOD[:30], *[BAD] * 6, *GOOD[30:]], DeadLetterSettings(max_open=5), True),
+    ],
+)
+def test_the_end_does_not_depend_on_batches(
+    values: Sequence[bytes], policy: DeadLetterSettings, ends: bool, cut: Cut
+) -> None:
+    one_by_one = outcome(values, policy, cut, 1)
+    assert (one_by_one[1] is not None) is ends
+    for size in (2, 3, 7, 16, 50, 300):
+        assert outcome(values, policy, cut, size) == one_by_one
+
+
+LARGE = b"x" * 6_000
+ROOMY = DeadLetterSettings(max_ratio=1.0, max_open_bytes=20_000)
+SHORTENED = "stream-fs-value-sha256"
+
+
+def letters_of(
+    values: Sequence[bytes], cut: Cut, size: int, begun: tuple[int, int] = (0, 0)
+) -> dict[int, list[Payload]]:
+    """The dead letters of every chunk, of records that come so many at a time.
+
+    `begun` is how many chunks there were before, and the offset behind them.
+    """
+    sequence, start = begun
+    chunker = Chunker(RecordDecoder(settings().views, "msgpack"), ROOMY, start)
+    found: dict[int, list[Payload]] = {}
+    messages = [
+        Message(TOPIC, 0, offset, 1000 * (offset // 4), None, value, ())
+        for offset, value in enumerate(values)
+    ][start:]
+    for at in range(0, len(messages), size):
+        chunker.add(messages[at : at + size])
+        while (ready := chunker.take(sequence + 1, cut)) is not None:
+            sequence += 1
+            found[sequence] = [letter.payload for letter in ready.letters]
+            ENDS[cut, sequence] = ready.next
+    return found
+
+
+ENDS: dict[tuple[Cut, int], int] = {}
+
+
+def shortened(letters: Sequence[Payload]) -> list[bool]:
+    return [any(name == SHORTENED for name, _ in letter.headers) for letter in letters]
+
+
+@pytest.mark.parametrize("cut", [Cut(CHUNK, FIRST), Cut(CHUNK, FIRST, 2000)], ids=["count", "span"])
+def test_which_dead_letters_are_shortened_does_not_depend_on_batches_or_on_a_restart(
+    cut: Cut,
+) -> None:
+    values: list[bytes] = []
+    for number, good in enumerate(GOOD[:120]):
+        values += [good, *[LARGE] * (number % 7 // 3), *[BAD] * (number % 5 // 4)]
+        if number in (39, 40, 75):
+            values += [LARGE] * 5
+    one_by_one = letters_of(values, cut, 1)
+    assert sum(map(len, one_by_one.values())) > 50
+    found = [shortened(letters) for letters in one_by_one.values()]
+    assert any(any(chunk) for chunk in found)
+    assert not all(all(chunk) for chunk in found)
+    for size in (2, 3, 7, 16, 50, 500):
+        assert letters_of(values, cut, size) == one_by_one
+    for sequence in list(one_by_one)[:-1]:
+        rest = {number: one_by_one[number] for number in one_by_one if number > sequence}
+        assert letters_of(values, cut, 5, (sequence, ENDS[cut, sequence])) == rest
+
+
+def test_the_first_dead_letters_of_a_chunk_are_whole_and_small_ones_always() -> None:
+    values = [*GOOD[:10], *[LARGE, BAD] * 6, *GOOD[10:FIRST], LARGE, *GOOD[FIRST : FIRST + CHUNK]]
+    first, second = letters_of(values, Cut(CHUNK, FIRST), 4).values()
+    assert shortened(first) == [False, False] * 3 + [True, False] * 3
+    assert {letter.value for letter in first} == {LARGE, BAD, LARGE[:1024]}
+    assert shortened(second) == [False]
+
+
+@pytest.mark.parametrize("cut", [Cut(500, 500), Cut(500, 500, 10**9)], ids=["count", "span"])
+def test_the_memory_of_dead_letters_is_bounded(cut: Cut) -> None:
+    policy = DeadLetterSettings(max_ratio=1.0, max_open_bytes=2_000_000)
+    chunker = Chunker(RecordDecoder(settings().views, "msgpack"), policy, 0)
+    tracemalloc.start()
+    for offset in range(150):
+        value = bytes(1_000_000) if offset % 3 else GOOD[offset]
+        chunker.add([Message(TOPIC, 0, offset, 0, None, value, ())])
+        assert chunker.take(1, cut) is None
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert held < 6_000_000
+
+
+def test_each_dead_letter_is_measured_a_few_times_however_many_are_held(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An open chunk is looked at with every batch, and may hold ten thousand of them."""
+    measured, count = Counter[str](), 200
+    measure = dead_letters.message_bytes
+
+    def counted(payload: Payload) -> int:
+        measured["times"] += 1
+        return measure(payload)
+
+    monkeypatch.setattr(dead_letters, "message_bytes", counted)
+    chunker = Chunker(RecordDecoder(settings().views, "msgpack"), ROOMY, 0)
+    for offset in range(count):
+        value = (LARGE, BAD)[offset % 2]
+        chunker.add([Message(TOPIC, 0, offset, 0, None, value, ())])
+        assert chunker.take(1, Cut(CHUNK, FIRST)) is None
+    assert count < measured["times"] < 6 * count
+
+
+def test_occasional_large_bad_records_do_not_stop_a_stream() -> None:
+    values = [
+        value
+        for number, good in enumerate(GOOD)
+        for value in ([good, LARGE] if number % 3 == 0 else [good])
+    ]
+    made = broker()
+    fill(made, values)
+    bound = DeadLetterSettings(max_open_bytes=20_000)
+    assert Life(made, settings(dead_letters=bound)).run()
+    assert len(published(made)) == 13
+    assert {len(value) for _, value, _ in published(made, LETTERS)} == {len(LARGE), 1024}
+
+
+def test_what_an_earlier_life_has_dealt_with_is_endured() -> None:
+    """A stricter policy is for what comes, not for what is computed again."""
+    made = broker()
+    fill(made, [*GOOD[:50], BAD, *GOOD[50:]])
+    assert not Life(made, settings(), ("updated", 4)).run()
+    assert Life(made, settings(dead_letters=FAIL)).run()
+    assert len(published(made)) == 13

@@ -1,0 +1,68 @@
+"""Being fenced is the end only where it happens again and again, and by somebody else."""
+
+from __future__ import annotations
+
+import pytest
+
+from stream_fs.errors import FencedError, NoOwnership, RetriableError
+from stream_fs.pipeline import events
+from stream_fs.pipeline.fencing import MOST_FENCES
+from stream_fs.pipeline.ports import Partition
+from stream_fs.pipeline.task import Task
+from tests.unit.pipeline.lives import (
+    TOPIC,
+    Life,
+    broker,
+    fill,
+    published,
+    records,
+    settings,
+    undisturbed,
+)
+
+VALUES = list(records(250))
+
+
+@pytest.mark.parametrize("given_up", [False, True])
+def test_fences_in_a_row_are_the_end_where_another_is_to_blame(given_up: bool) -> None:
+    made = broker()
+    fill(made, VALUES)
+    for _ in range(2 * MOST_FENCES):
+        made.fail_next("begin", FencedError("again", given_up=given_up))
+    life = Life(made, settings())
+    if given_up:
+        life.until(lambda: len(life.of(events.ChunkCommitted)) == 16, turns=20_000)
+        assert len(life.of(events.Fenced)) == 2 * MOST_FENCES
+        with undisturbed(VALUES) as expected:
+            assert published(made) == published(expected)
+        return
+    with pytest.raises(NoOwnership):
+        life.until(lambda: False, turns=10_000)
+
+
+def test_what_hinders_a_restore_is_known_until_it_is_over() -> None:
+    made = broker()
+    fill(made, VALUES)
+    made.fail_next("take_over", RetriableError("no coordinator"))
+    life = Life(made, settings())
+    life.until(lambda: bool(life.of(events.RestoreFailed)))
+    assert life.worker.hindrance == "in/0: no coordinator"
+    assert not life.worker.ready
+    life.until(lambda: life.worker.ready)
+    assert life.worker.hindrance is None
+
+
+def test_readiness_can_be_asked_for_in_a_rebalance(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As other threads do, while the loop takes partitions and gives them up."""
+    made = broker(3)
+    life = Life(made, settings())
+    life.until(lambda: life.worker.ready)
+    gone = iter([Partition(TOPIC, 2)])
+
+    def moving(task: Task) -> events.Phase:
+        for partition in gone:
+            life.worker.lost([partition])
+        return task._phase
+
+    monkeypatch.setattr(Task, "phase", property(moving))
+    assert life.worker.ready
