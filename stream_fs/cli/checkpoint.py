@@ -17,7 +17,7 @@ from stream_fs.cli.arguments import Arguments, Commands, add_configuration, conf
 from stream_fs.errors import ForeignState, InvalidConfiguration
 from stream_fs.kafka import KafkaTransport, Topics
 from stream_fs.pipeline.administration import (
-    Standing,
+    PartitionPosition,
     begin_at,
     exported,
     forget,
@@ -323,7 +323,7 @@ def _question(found: list[Partition], *, keep: bool) -> str:
     return f"{what} {', '.join(map(str, found))}?"
 
 
-def _line(found: Standing, expected: str) -> str:
+def _line(found: PartitionPosition, expected: str) -> str:
     progress = found.progress
     if progress is None or not progress.chunk:
         begins = "" if progress is None else f", begins at offset {progress.next_offset}"
@@ -338,12 +338,12 @@ def _line(found: Standing, expected: str) -> str:
     )
 
 
-def _inputs(before: str, found: Standing) -> str:
+def _inputs(before: str, found: PartitionPosition) -> str:
     """The input's ends; nothing where they are not known, as for files."""
     return "" if found.end == LARGEST else f"{before} [{found.first}, {found.end})"
 
 
-def _plain(found: Standing, expected: str) -> dict[str, object]:
+def _plain(found: PartitionPosition, expected: str) -> dict[str, object]:
     progress = found.progress
     plain: dict[str, object] = {
         "topic": found.partition.topic,

@@ -12,7 +12,7 @@ from stream_fs.cli.arguments import Arguments, Commands, above_zero, add_debug, 
 from stream_fs.service.exit_codes import ExitCode
 
 if TYPE_CHECKING:
-    from stream_fs.evaluate.plan import Task
+    from stream_fs.evaluate.plan import Measurement
 
 DEFAULT_SHARES = (0.1, 0.2, 0.3, 0.4, 0.5)
 QUICK_SHARES = (0.1, 0.3, 0.5)
@@ -115,7 +115,7 @@ def _evaluate(arguments: Arguments) -> ExitCode:
 
 
 @contextmanager
-def progress(done: int, planned: int) -> Iterator[Callable[[Task], None]]:
+def progress(done: int, planned: int) -> Iterator[Callable[[Measurement], None]]:
     """A bar on standard error with the time that is left; lines where there is no terminal."""
     from rich.console import Console
     from rich.progress import (
@@ -139,7 +139,7 @@ def progress(done: int, planned: int) -> Iterator[Callable[[Task], None]]:
         shown = bar.add_task("", total=planned, completed=done)
         finished = done
 
-        def advance(task: Task) -> None:
+        def advance(task: Measurement) -> None:
             nonlocal finished
             finished += 1
             what = " ".join([task.experiment, task.dataset, str(task.settings.get("method", ""))])

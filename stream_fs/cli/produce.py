@@ -25,7 +25,7 @@ from stream_fs.cli.arguments import (
 )
 from stream_fs.cli.interrupts import interrupts
 from stream_fs.errors import InvalidConfiguration
-from stream_fs.kafka import Feeder, Pace, Topics
+from stream_fs.kafka import RateLimit, RecordProducer, Topics
 from stream_fs.replay import Rewriter, Source, file_format
 from stream_fs.service.configuration import Configuration
 from stream_fs.service.exit_codes import ExitCode
@@ -88,11 +88,11 @@ def _produce(arguments: Arguments) -> ExitCode:
     )
     allowed = _check_place(loaded, topic, arguments.partition)
     with interrupts() as check:
-        feeder = Feeder(
+        feeder = RecordProducer(
             loaded.kafka_settings(),
             topic,
             arguments.partition,
-            Pace(arguments.rate, time.monotonic),
+            RateLimit(arguments.rate, time.monotonic),
             check,
             allowed,
         )
@@ -101,7 +101,7 @@ def _produce(arguments: Arguments) -> ExitCode:
 
 
 def _feed(
-    feeder: Feeder, source: Source, rewrite: Rewriter, topic: str, arguments: Arguments
+    feeder: RecordProducer, source: Source, rewrite: Rewriter, topic: str, arguments: Arguments
 ) -> None:
     """Send everything, and tell what has arrived, however it ends."""
     stamps = timestamps(arguments)

@@ -9,7 +9,7 @@ from stream_fs.cli.arguments import Arguments, Commands, add_configuration, conf
 from stream_fs.errors import StreamFsError
 from stream_fs.service.exit_codes import ExitCode, exit_code
 from stream_fs.service.observability.logging import ROOT
-from stream_fs.service.process.signals import Stopping
+from stream_fs.service.process.signals import SignalHandler
 
 _LOGGER: Final = logging.getLogger(ROOT)
 
@@ -28,11 +28,11 @@ def add(commands: Commands) -> None:
 
 def _run(arguments: Arguments) -> ExitCode:
     # Before anything that takes its time: whoever ends the process early finds it in order, too.
-    with Stopping() as stopping:
+    with SignalHandler() as stopping:
         return _service(arguments, stopping)
 
 
-def _service(arguments: Arguments, stopping: Stopping) -> ExitCode:
+def _service(arguments: Arguments, stopping: SignalHandler) -> ExitCode:
     loaded = configuration(arguments)
     # Here, so that the other commands need not load what only the service needs.
     from stream_fs.service.run import run

@@ -63,7 +63,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Task:
+class Measurement:
     """One measurement, done in one go; its rows stand in the store under its key."""
 
     experiment: str
@@ -100,7 +100,7 @@ class Task:
 class Refused:
     """A task whose method cannot take the data set, and why."""
 
-    task: Task
+    task: Measurement
     reason: str
 
 
@@ -224,22 +224,22 @@ def source_digest() -> str:
 
 def make_plan(
     experiments: Sequence[Experiment], entries: Sequence[Entry], options: Options
-) -> list[Task]:
+) -> list[Measurement]:
     """All tasks, early repetitions of all experiments and data sets first.
 
     A run that is stopped has then measured everything a little, not something often.
     """
-    tasks: list[Task] = []
+    tasks: list[Measurement] = []
     version = f"{metadata.version('stream-fs')} {source_digest()}"
     for experiment in experiments:
         depends = f"{version} {experiment.revision}"
         match experiment:
             case OnMade():
                 found = experiment.settings(options)
-                tasks += [Task(experiment.name, "", of, f"{depends} ") for of in found]
+                tasks += [Measurement(experiment.name, "", of, f"{depends} ") for of in found]
             case OnData():
                 tasks += [
-                    Task(experiment.name, entry.name, of, f"{depends} {entry.digest}")
+                    Measurement(experiment.name, entry.name, of, f"{depends} {entry.digest}")
                     for entry in entries
                     for of in experiment.plan(options, entry)
                 ]

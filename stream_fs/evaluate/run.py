@@ -18,10 +18,10 @@ from stream_fs.evaluate.plan import (
     Entry,
     Experiment,
     Library,
+    Measurement,
     OnMade,
     Options,
     Row,
-    Task,
     make_plan,
 )
 from stream_fs.evaluate.protocol import make_problem
@@ -35,7 +35,7 @@ TEXT = "report.md"
 
 
 def write_report(
-    store: Store, tasks: Sequence[Task], entries: Sequence[Entry], options: Options
+    store: Store, tasks: Sequence[Measurement], entries: Sequence[Entry], options: Options
 ) -> Path:
     """``report.html``, ``report.md`` and a CSV per experiment; the path of the page."""
     for name in EXPERIMENTS:
@@ -51,11 +51,11 @@ def write_report(
 
 
 def measure_missing(
-    tasks: Sequence[Task],
+    tasks: Sequence[Measurement],
     experiments: Mapping[str, Experiment],
     library: Library,
     store: Store,
-) -> Iterator[Task]:
+) -> Iterator[Measurement]:
     """Measure the tasks that are not in the store, one after the other; yields each when done.
 
     A method that refuses the data set is noted in the store, and the run continues. Any other error
@@ -75,7 +75,7 @@ def measure_missing(
 
 
 @contextmanager
-def _named(task: Task) -> Iterator[None]:
+def _named(task: Measurement) -> Iterator[None]:
     try:
         yield
     except Exception as error:
@@ -83,7 +83,7 @@ def _named(task: Task) -> Iterator[None]:
         raise
 
 
-def measure(task: Task, experiment: Experiment, library: Library) -> list[Row]:
+def measure(task: Measurement, experiment: Experiment, library: Library) -> list[Row]:
     """The rows of one task."""
     settings = dict(task.settings)
     if isinstance(experiment, OnMade):
@@ -111,7 +111,7 @@ class Request:
     report_only: bool = False
 
 
-Meter = Callable[[int, int], AbstractContextManager[Callable[[Task], None]]]
+Meter = Callable[[int, int], AbstractContextManager[Callable[[Measurement], None]]]
 """Given the tasks done and planned, a context that is told of every task that is finished."""
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from stream_fs.evaluate.errors import DataMalformed
-from stream_fs.evaluate.plan import Refused, Row, Task
+from stream_fs.evaluate.plan import Measurement, Refused, Row
 
 ROWS = "rows.jsonl"
 ABOUT = "about.json"
@@ -32,16 +32,16 @@ class Store:
         self._refused: dict[str, str] = {}
         self._resume(directory / ROWS)
 
-    def __contains__(self, task: Task) -> bool:
+    def __contains__(self, task: Measurement) -> bool:
         return task.key in self._rows
 
-    def add(self, task: Task, rows: Sequence[Row]) -> None:
+    def add(self, task: Measurement, rows: Sequence[Row]) -> None:
         """Write the rows of a finished task."""
         named: list[Row] = [{"dataset": task.dataset, **task.settings, **row} for row in rows]
         self._append({"key": task.key, "experiment": task.experiment, "rows": named})
         self._rows[task.key] = named
 
-    def refuse(self, task: Task, reason: str) -> None:
+    def refuse(self, task: Measurement, reason: str) -> None:
         """Note that the task's method cannot take its data set, and why."""
         self._append(
             {"key": task.key, "experiment": task.experiment, "rows": [], "refused": reason}
@@ -49,7 +49,7 @@ class Store:
         self._rows[task.key] = []
         self._refused[task.key] = reason
 
-    def refused(self, tasks: Sequence[Task]) -> list[Refused]:
+    def refused(self, tasks: Sequence[Measurement]) -> list[Refused]:
         """Those of the tasks whose method cannot take their data set, in their order."""
         return [
             Refused(task, self._refused[task.key]) for task in tasks if task.key in self._refused
@@ -59,12 +59,12 @@ class Store:
         with (self.directory / ROWS).open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
 
-    def rows(self, tasks: Sequence[Task], experiment: str) -> list[Row]:
+    def rows(self, tasks: Sequence[Measurement], experiment: str) -> list[Row]:
         """What was measured for the experiment's tasks, in their order."""
         mine = (task.key for task in tasks if task.experiment == experiment)
         return [row for key in mine for row in self._rows.get(key, [])]
 
-    def write_csv(self, tasks: Sequence[Task], experiment: str) -> Path | None:
+    def write_csv(self, tasks: Sequence[Measurement], experiment: str) -> Path | None:
         """The experiment's rows as ``EXPERIMENT.csv``; nothing where there are none."""
         rows = self.rows(tasks, experiment)
         if not rows:

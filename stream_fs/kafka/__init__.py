@@ -1,11 +1,11 @@
 """The only code that knows Kafka: what the pipeline needs of a broker, on confluent-kafka."""
 
 from stream_fs.kafka.ranking_subscriber import Subscriber
-from stream_fs.kafka.record_producer import Feeder, Pace
+from stream_fs.kafka.record_producer import RateLimit, RecordProducer
 from stream_fs.kafka.settings import ClientSettings, Rebalance
 from stream_fs.kafka.topics import (
-    TopicPlan,
     Topics,
+    TopicSpec,
     dead_letters_plan,
     input_plan,
     rankings_plan,
@@ -15,12 +15,12 @@ from stream_fs.kafka.transport import KafkaTransport
 
 __all__ = [
     "ClientSettings",
-    "Feeder",
     "KafkaTransport",
-    "Pace",
+    "RateLimit",
     "Rebalance",
+    "RecordProducer",
     "Subscriber",
-    "TopicPlan",
+    "TopicSpec",
     "Topics",
     "dead_letters_plan",
     "input_plan",

@@ -10,7 +10,7 @@ from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
 from stream_fs.errors import InvalidParameter
-from stream_fs.kafka.errors import Trouble
+from stream_fs.kafka.errors import ConnectionState
 from stream_fs.kafka.settings import ClientSettings
 
 LOGGER: Final = logging.getLogger("stream_fs.kafka")
@@ -25,7 +25,7 @@ for it. Several such calls in a row may take longer than the limit of one."""
 class _WithoutAttempts(logging.Filter):
     """Leaves out failed attempts to connect: every client tries every second in an outage.
 
-    `Trouble` tells of the outage once; the attempts are shown at level DEBUG.
+    `ConnectionState` tells of the outage once; the attempts are shown at level DEBUG.
     """
 
     def filter(self, record: logging.LogRecord) -> bool:
@@ -41,36 +41,38 @@ def unobserved() -> None:
 
 
 def input_consumer(
-    settings: ClientSettings, trouble: Trouble, on_commit: Callable[..., None]
+    settings: ClientSettings, trouble: ConnectionState, on_commit: Callable[..., None]
 ) -> Consumer:
     """A member of the consumer group, not subscribed yet."""
     properties = {**settings.consumer(), "on_commit": on_commit}
     return _made(Consumer, properties, settings, trouble)
 
 
-def state_consumer(settings: ClientSettings, trouble: Trouble) -> Consumer:
+def state_consumer(settings: ClientSettings, trouble: ConnectionState) -> Consumer:
     """A reader of committed records by position."""
     return _made(Consumer, settings.state_reader(), settings, trouble)
 
 
-def ranking_consumer(settings: ClientSettings, trouble: Trouble) -> Consumer:
+def ranking_consumer(settings: ClientSettings, trouble: ConnectionState) -> Consumer:
     """A reader of rankings."""
     return _made(Consumer, settings.ranking_reader(), settings, trouble)
 
 
 def transactional_producer(
-    settings: ClientSettings, transactional_id: str, trouble: Trouble
+    settings: ClientSettings, transactional_id: str, trouble: ConnectionState
 ) -> Producer:
     """A producer that has not taken over its transactional id yet."""
     return _made(Producer, settings.producer(transactional_id), settings, trouble)
 
 
-def feeding_producer(settings: ClientSettings, trouble: Trouble, largest_batch: int) -> Producer:
+def feeding_producer(
+    settings: ClientSettings, trouble: ConnectionState, largest_batch: int
+) -> Producer:
     """An idempotent producer for input topics."""
     return _made(Producer, settings.feeder(largest_batch), settings, trouble)
 
 
-def admin_client(settings: ClientSettings, trouble: Trouble) -> AdminClient:
+def admin_client(settings: ClientSettings, trouble: ConnectionState) -> AdminClient:
     """A client for questions about topics and offsets."""
     return _made(AdminClient, settings.admin(), settings, trouble)
 
@@ -79,7 +81,7 @@ def _made(
     client: Callable[[dict[str, Any]], Client],
     properties: Mapping[str, Any],
     settings: ClientSettings,
-    trouble: Trouble,
+    trouble: ConnectionState,
 ) -> Client:
     try:
         return client({**properties, "error_cb": trouble.note, "logger": LOGGER})

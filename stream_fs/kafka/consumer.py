@@ -12,9 +12,9 @@ from confluent_kafka import Message as Received
 
 from stream_fs.errors import FatalError, OffsetGone, TransportError
 from stream_fs.kafka.clients import LOGGER, input_consumer
-from stream_fs.kafka.cursor import Claim
-from stream_fs.kafka.errors import Trouble, classified, translated
-from stream_fs.kafka.message_batch import Batches, Delivery, delivered, without_events
+from stream_fs.kafka.cursor import PartitionCursor
+from stream_fs.kafka.errors import ConnectionState, classified, translated
+from stream_fs.kafka.message_batch import BatchSizer, MessageBatch, delivered, without_events
 from stream_fs.kafka.offsets import Offsets
 from stream_fs.kafka.settings import ClientSettings, Rebalance
 from stream_fs.pipeline.ports import Assignment, Partition
@@ -58,7 +58,7 @@ _REBALANCING: Final = {
 }
 
 
-class KafkaInput:
+class KafkaConsumer:
     """See `stream_fs.pipeline.ports.Input`.
 
     `trouble.reason` says why there is no connection, None when there is one.
@@ -77,16 +77,16 @@ class KafkaInput:
         self._incremental = settings.rebalance is not Rebalance.EAGER
         self._assignment = assignment
         self._topic = topics[0]
-        self._claims: dict[Partition, Claim] = {}  # what is assigned
+        self._claims: dict[Partition, PartitionCursor] = {}  # what is assigned
         self._look_at = 0.0
         self._kept: list[Received] = []
-        self._batches = Batches()
+        self._batches = BatchSizer()
         self._raised: Exception | None = None
         self._outage = False
         self._static = "group.instance.id" in settings.properties
         self._leaving = False
         self._rebalanced = False  # a callback was called
-        self.trouble = Trouble()
+        self.trouble = ConnectionState()
         self._heard = time.monotonic()
         self._consumer = input_consumer(settings, self.trouble, _committed)
         with translated("subscribing", self.trouble):
@@ -138,14 +138,14 @@ class KafkaInput:
             self._wake(now)
         return batches
 
-    def _believable(self, received: Sequence[Received]) -> dict[Partition, Delivery]:
+    def _believable(self, received: Sequence[Received]) -> dict[Partition, MessageBatch]:
         """What is wanted of these, by partition; where records are missing, they are asked for."""
         wanted = {
             partition: claim.wanted
             for partition, claim in self._claims.items()
             if claim.wanted is not None
         }
-        found: dict[Partition, Delivery] = {}
+        found: dict[Partition, MessageBatch] = {}
         for partition, batch in delivered(received, wanted).items():
             claim = self._claims[partition]
             claim.wanted = batch.offsets()[-1] + 1
@@ -173,7 +173,7 @@ class KafkaInput:
                 LOGGER.info("%s stands still at %d of %d: asked again", partition, offset, end)
                 self._ask_again(partition, offset)
 
-    def _learn_ends(self, silent: Mapping[Partition, Claim]) -> None:
+    def _learn_ends(self, silent: Mapping[Partition, PartitionCursor]) -> None:
         if self.trouble.reason is not None:  # nobody would answer
             return
         for topic in {partition.topic for partition in silent}:
@@ -246,8 +246,8 @@ class KafkaInput:
             claim.place(offset, time.monotonic())
             claim.wanted, claim.waiting = offset, None
 
-    def _claim(self, partition: Partition) -> Claim:
-        return self._claims.setdefault(partition, Claim())
+    def _claim(self, partition: Partition) -> PartitionCursor:
+        return self._claims.setdefault(partition, PartitionCursor())
 
     def pause(self, partition: Partition) -> None:
         """Deliver nothing of this partition until it is resumed; what is on its way is dropped."""
@@ -295,7 +295,7 @@ class KafkaInput:
         # The consumer's own call would wait for a broker that is gone.
         return self._offsets.first(partition), self._offsets.decided_end(partition)
 
-    def advise(self, offsets: Mapping[Partition, int]) -> None:
+    def commit_group_offset(self, offsets: Mapping[Partition, int]) -> None:
         """Tell the group how far we are; a failure is logged, for nothing depends on it."""
         places = [TopicPartition(p.topic, p.number, offset) for p, offset in offsets.items()]
         try:
@@ -304,7 +304,7 @@ class KafkaInput:
         except KafkaException as exception:
             _committed(exception.args[0], places)
 
-    def advised(self, partition: Partition) -> int | None:
+    def group_offset(self, partition: Partition) -> int | None:
         """What the group believes, if it believes anything."""
         where = TopicPartition(partition.topic, partition.number)
         doing = f"asking for the group's offset of {partition}"
@@ -404,7 +404,7 @@ class KafkaInput:
             consumer.assign(places)
         consumer.pause(places)
         if not self._leaving:
-            self._claims |= {partition: Claim() for partition in assigned}
+            self._claims |= {partition: PartitionCursor() for partition in assigned}
             self._tell(self._assignment.assigned, assigned)
 
     def _ends(self, partitions: Sequence[Partition]) -> dict[Partition, int]:

@@ -12,7 +12,7 @@ LONGEST_PAUSE: Final = 160.0
 
 
 @dataclass(slots=True)
-class Claim:
+class PartitionCursor:
     """An assigned partition, as the input knows it; offsets are None where there is none."""
 
     wanted: int | None = None

@@ -1,7 +1,7 @@
 """What the client library says, in the words of our error tree.
 
-The reason of a refused connection never comes with the call that failed: the call only times out,
-and the reason arrives beside it, through `error_cb`. `Trouble` keeps it, so that it can be shown.
+A refused connection only times out in the call that failed; its reason arrives separately, through
+`error_cb`. `ConnectionState` keeps it, so that it can be shown.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ _REFUSED: Final = {
 _UNREACHABLE: Final = {KafkaError._TRANSPORT, KafkaError._RESOLVE}
 
 
-class Trouble:
+class ConnectionState:
     """Why a client has no connection, as far as it said."""
 
     def __init__(self) -> None:
@@ -183,7 +183,7 @@ class Trouble:
 def classified(
     error: KafkaError,
     doing: str,
-    trouble: Trouble | None = None,
+    trouble: ConnectionState | None = None,
     otherwise: type[TransportError] | None = None,
 ) -> TransportError:
     """The error of our tree that says what can be done.
@@ -224,7 +224,9 @@ def _cause(error: KafkaError) -> int:
 
 @contextmanager
 def translated(
-    doing: str, trouble: Trouble | None = None, otherwise: type[TransportError] | None = None
+    doing: str,
+    trouble: ConnectionState | None = None,
+    otherwise: type[TransportError] | None = None,
 ) -> Iterator[None]:
     """Let only errors of our tree out of a client call; see `classified`.
 

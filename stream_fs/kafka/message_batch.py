@@ -26,7 +26,7 @@ _CHUNK: Final = 500
 batches, for which its rows are copied once more."""
 
 
-class Batches:
+class BatchSizer:
     """Sizes the next batch by those that have come."""
 
     def __init__(self) -> None:
@@ -60,7 +60,7 @@ Place = tuple[str, int]
 """Topic and partition."""
 
 
-class Delivery(Messages):
+class MessageBatch(Messages):
     """Messages of one partition as the client has delivered them."""
 
     def __init__(self, received: Sequence[Received], offsets: Sequence[int]) -> None:
@@ -111,9 +111,9 @@ def without_events(
 
 def delivered(
     received: Sequence[Received], wanted: Mapping[Partition, int]
-) -> dict[Partition, Delivery]:
+) -> dict[Partition, MessageBatch]:
     """The messages from the offset that is wanted of their partition on."""
-    found: dict[Partition, Delivery] = {}
+    found: dict[Partition, MessageBatch] = {}
     for place, messages in _by_place(received).items():
         partition = Partition(*place)
         lowest = wanted.get(partition)
@@ -124,7 +124,7 @@ def delivered(
             messages = [message for message in messages if cast(int, message.offset()) >= lowest]
             offsets = [offset for offset in offsets if offset >= lowest]
         if messages:
-            found[partition] = Delivery(messages, offsets)
+            found[partition] = MessageBatch(messages, offsets)
     return found
 
 

@@ -23,7 +23,7 @@ from confluent_kafka.admin._listoffsets import OffsetSpec
 
 from stream_fs.errors import RetriableError
 from stream_fs.kafka.clients import Progress, admin_client, unobserved
-from stream_fs.kafka.errors import Trouble, classified, translated
+from stream_fs.kafka.errors import ConnectionState, classified, translated
 from stream_fs.kafka.settings import ClientSettings
 from stream_fs.pipeline.ports import Partition
 
@@ -41,7 +41,7 @@ class Offsets:
     def __init__(
         self,
         admin: AdminClient,
-        trouble: Trouble,
+        trouble: ConnectionState,
         patience: float,
         progress: Progress = unobserved,
     ) -> None:
@@ -53,7 +53,7 @@ class Offsets:
     @classmethod
     def connect(cls, settings: ClientSettings, progress: Progress = unobserved) -> Offsets:
         """With a client of its own."""
-        trouble = Trouble()
+        trouble = ConnectionState()
         return cls(admin_client(settings, trouble), trouble, settings.patience, progress)
 
     def within(self, seconds: float) -> Offsets:

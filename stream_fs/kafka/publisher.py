@@ -11,12 +11,12 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from stream_fs.errors import AbortableError, FencedError, RetriableError, TransportError
 from stream_fs.kafka.clients import LOGGER, Progress, transactional_producer, unobserved
-from stream_fs.kafka.errors import Trouble, classified, translated
+from stream_fs.kafka.errors import ConnectionState, classified, translated
 from stream_fs.kafka.settings import ClientSettings
-from stream_fs.pipeline.ports import Outgoing
+from stream_fs.pipeline.ports import OutgoingRecord
 
 _STEP_SECONDS: Final = 0.01
-"""How long one call of `take_over` waits."""
+"""How long one call of `acquire` waits."""
 _TELL_SECONDS: Final = 10.0
 """Of taking over in vain, at least, before that is told: a broker that coordinates it may have to
 be found first."""
@@ -25,10 +25,10 @@ _FAREWELL_SECONDS: Final = 2.0
 
 
 class KafkaOutbox:
-    """See `stream_fs.pipeline.ports.Outbox`.
+    """See `stream_fs.pipeline.ports.Publisher`.
 
     One producer is one tenure: after a `FencedError`, or when an owner takes over once more, the
-    next `take_over` starts another.
+    next `acquire` starts another.
     """
 
     def __init__(
@@ -46,9 +46,9 @@ class KafkaOutbox:
         self._began = 0.0  # the open transaction
         self._since = 0.0  # it is being taken over
         self._committing = False  # the outcome is open: nothing but `commit` again may follow
-        self.trouble = Trouble()
+        self.trouble = ConnectionState()
 
-    def take_over(self) -> bool:
+    def acquire(self) -> bool:
         """Fence the previous owner and end its transaction; False: call again.
 
         Raises `RetriableError` where that goes on for longer than a call may take; it may be called
@@ -82,7 +82,7 @@ class KafkaOutbox:
             self._owned().begin_transaction()
         self._open, self._began = True, time.monotonic()
 
-    def send(self, records: Sequence[Outgoing]) -> list[int]:
+    def send(self, records: Sequence[OutgoingRecord]) -> list[int]:
         """Publish, wait for every acknowledgement, and tell the offsets in the records' order."""
         deliveries = _Deliveries(len(records))
         doing = f"sending {len(records)} records"
@@ -148,7 +148,7 @@ class KafkaOutbox:
             raise FencedError(f"{self._id} is not owned here: it has to be taken over")
         return self._producer
 
-    def _produce(self, record: Outgoing, deliveries: _Deliveries, place: int) -> None:
+    def _produce(self, record: OutgoingRecord, deliveries: _Deliveries, place: int) -> None:
         """Hand one record to the client, waiting for room in its queue.
 
         The queue has room at the latest when a record in it times out, with the transaction.

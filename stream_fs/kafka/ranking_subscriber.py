@@ -11,7 +11,7 @@ from confluent_kafka import Message as Received
 
 from stream_fs.errors import FatalError, RetriableError
 from stream_fs.kafka.clients import LOGGER, ranking_consumer
-from stream_fs.kafka.errors import Trouble, classified, translated
+from stream_fs.kafka.errors import ConnectionState, classified, translated
 from stream_fs.kafka.message_batch import delivered, without_events
 from stream_fs.kafka.settings import ClientSettings
 from stream_fs.pipeline.ports import Partition
@@ -39,7 +39,7 @@ class Subscriber:
         self._places = [Partition(topic, number) for number in range(partitions)]
         self._wanted: dict[Partition, int] = {}
         self._ends: dict[Partition, int] = {}  # what is decided was seen up to here
-        self.trouble = Trouble()
+        self.trouble = ConnectionState()
         self._consumer = ranking_consumer(settings, self.trouble)
 
     def from_beginning(self) -> None:

@@ -9,14 +9,14 @@ from confluent_kafka import KafkaError, KafkaException, Message
 
 from stream_fs.errors import TransportError
 from stream_fs.kafka.clients import feeding_producer
-from stream_fs.kafka.errors import Trouble, classified, translated
+from stream_fs.kafka.errors import ConnectionState, classified, translated
 from stream_fs.kafka.settings import ClientSettings
 
 _STEP_SECONDS: Final = 0.1
 """How long one call waits for the client, and so until `check` is asked again."""
 
 
-class Pace:
+class RateLimit:
     """When the next record is due, at so many in a second on average.
 
     Who falls behind catches up: the rate holds over the whole, not between two records.
@@ -42,7 +42,7 @@ class Pace:
         self._count += 1
 
 
-class Feeder:
+class RecordProducer:
     """Feeds one topic. `partition` None spreads the records over its partitions.
 
     A batch of several records has at most `largest_batch` bytes, which the topic has to allow.
@@ -54,7 +54,7 @@ class Feeder:
         settings: ClientSettings,
         topic: str,
         partition: int | None,
-        pace: Pace,
+        pace: RateLimit,
         check: Callable[[], None],
         largest_batch: int,
     ) -> None:
@@ -63,7 +63,7 @@ class Feeder:
         self._topic = topic
         self._partition = -1 if partition is None else partition
         self._pace = pace
-        self._trouble = Trouble()
+        self._trouble = ConnectionState()
         self._producer = feeding_producer(settings, self._trouble, largest_batch)
         self._error: KafkaError | None = None
         self.sent = 0

@@ -214,7 +214,7 @@ class ClientSettings:
             **self._reading({}),
             **chosen,
             "group.id": self.group,
-            "enable.partition.eof": True,  # for the lag, see `KafkaInput.unread`
+            "enable.partition.eof": True,  # for the lag, see `KafkaConsumer.unread`
         }
 
     def state_reader(self) -> dict[str, Any]:

@@ -9,10 +9,10 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 
 from stream_fs.errors import FatalError
 from stream_fs.kafka.clients import state_consumer
-from stream_fs.kafka.errors import Trouble, classified, translated
+from stream_fs.kafka.errors import ConnectionState, classified, translated
 from stream_fs.kafka.offsets import Offsets
 from stream_fs.kafka.settings import ClientSettings
-from stream_fs.pipeline.ports import Partition, Stored
+from stream_fs.pipeline.ports import Partition, StoredRecord
 
 
 class KafkaStateLog:
@@ -46,7 +46,7 @@ class KafkaStateLog:
         self._first = self._offsets.first(self._partition)
         return self._first
 
-    def scan(self, start: int, end: int) -> Iterator[Stored | None]:
+    def scan(self, start: int, end: int) -> Iterator[StoredRecord | None]:
         """The committed records in [start, end), in order; None where one has to wait."""
         # It moves where records are deleted only, so it is not asked for with every scan.
         position = max(start, self.start() if self._first is None else self._first)
@@ -68,7 +68,7 @@ class KafkaStateLog:
                     return
                 else:
                     self.trouble.clear()
-                    yield Stored(offset, message.key() or b"", message.value())
+                    yield StoredRecord(offset, message.key() or b"", message.value())
                     position = offset + 1
             if batch and self._shared and position < end:
                 yield None
@@ -100,7 +100,7 @@ _PATIENCE_SECONDS: Final = 5.0
 
 
 class KafkaStateLogs:
-    """See `stream_fs.pipeline.ports.StateLogs`."""
+    """See `stream_fs.pipeline.ports.StateLogReader`."""
 
     def __init__(
         self,
@@ -147,7 +147,7 @@ class StateReader:
     def __init__(
         self,
         settings: ClientSettings,
-        trouble: Trouble,
+        trouble: ConnectionState,
         *,
         batch: int = BATCH,
         wait: float = WAIT_SECONDS,

@@ -19,7 +19,7 @@ from confluent_kafka.cimpl import NewPartitions, NewTopic
 from stream_fs.checkpoint import part_bytes
 from stream_fs.errors import FatalError, RetriableError
 from stream_fs.kafka.clients import admin_client
-from stream_fs.kafka.errors import Trouble, classified, judgement, translated
+from stream_fs.kafka.errors import ConnectionState, classified, judgement, translated
 from stream_fs.kafka.settings import BATCH_SIZE, ClientSettings
 from stream_fs.wire.dead_letters import dead_letter_limit
 
@@ -37,7 +37,7 @@ clock, so a clock that is wrong here would stop the stream. Their content has no
 
 
 @dataclass(frozen=True)
-class TopicPlan:
+class TopicSpec:
     """A topic as it is to be created, and what must hold of one that exists."""
 
     name: str
@@ -52,19 +52,19 @@ class TopicPlan:
 
 def input_plan(
     name: str, partitions: int, largest_message: int, replication: int = BROKER_DEFAULT
-) -> TopicPlan:
+) -> TopicSpec:
     """Records to learn from: a compacted topic would lose those that a replay needs."""
     config = {
         "cleanup.policy": "delete",
         "max.message.bytes": str(largest_message + _BATCH_BYTES),
     }
     durable = _durable(replication)
-    return TopicPlan(name, partitions, replication, config | durable, holds_input=True)
+    return TopicSpec(name, partitions, replication, config | durable, holds_input=True)
 
 
 def rankings_plan(
     name: str, partitions: int, largest_message: int, replication: int = BROKER_DEFAULT
-) -> TopicPlan:
+) -> TopicSpec:
     """Complete for a week; the newest ranking of every stream stays for ever."""
     config = {
         "cleanup.policy": "compact",
@@ -72,12 +72,12 @@ def rankings_plan(
         "max.message.bytes": str(largest_message + _BATCH_BYTES),
         **_BROKER_TIME,
     }
-    return TopicPlan(name, partitions, replication, config | _durable(replication))
+    return TopicSpec(name, partitions, replication, config | _durable(replication))
 
 
 def state_plan(
     name: str, partitions: int, largest_message: int, replication: int = BROKER_DEFAULT
-) -> TopicPlan:
+) -> TopicSpec:
     """The truth: as many partitions as its input topic, the newest record of every key kept.
 
     Compaction leaves the newest segment alone: small ones, so that it does not grow to a gigabyte.
@@ -92,12 +92,12 @@ def state_plan(
         "max.message.bytes": str(max(one, several)),
         **_BROKER_TIME,
     }
-    return TopicPlan(name, partitions, replication, config | _durable(replication), follows=True)
+    return TopicSpec(name, partitions, replication, config | _durable(replication), follows=True)
 
 
 def dead_letters_plan(
     name: str, partitions: int, largest_message: int, replication: int = BROKER_DEFAULT
-) -> TopicPlan:
+) -> TopicSpec:
     """Bad records with the reason in headers; for a month."""
     config = {
         "cleanup.policy": "delete",
@@ -105,10 +105,10 @@ def dead_letters_plan(
         "max.message.bytes": str(dead_letter_limit(largest_message)),
         **_BROKER_TIME,
     }
-    return TopicPlan(name, partitions, replication, config | _durable(replication))
+    return TopicSpec(name, partitions, replication, config | _durable(replication))
 
 
-def missing_topic(plan: TopicPlan) -> str:
+def missing_topic(plan: TopicSpec) -> str:
     """What to do about a topic that does not exist."""
     if plan.holds_input:
         return (
@@ -118,7 +118,7 @@ def missing_topic(plan: TopicPlan) -> str:
     return f"topic {plan.name} does not exist: make it with `stream-fs topics create`"
 
 
-def problems(plan: TopicPlan, partitions: int, config: Mapping[str, str]) -> list[str]:
+def problems(plan: TopicSpec, partitions: int, config: Mapping[str, str]) -> list[str]:
     """What is wrong with a topic that exists, and what to do about it."""
     found = [] if (lacking := gap(plan, partitions)) is None else [lacking]
     for name, wanted in plan.config.items():
@@ -135,7 +135,7 @@ def problems(plan: TopicPlan, partitions: int, config: Mapping[str, str]) -> lis
     return found
 
 
-def gap(plan: TopicPlan, partitions: int) -> str | None:
+def gap(plan: TopicSpec, partitions: int) -> str | None:
     """What to do about partitions that a topic lacks; None where there are enough.
 
     Others can work meanwhile: it happens when partitions are added to an input topic.
@@ -164,7 +164,7 @@ class Topics:
 
     def __init__(self, settings: ClientSettings) -> None:
         self._settings = settings
-        self._trouble = Trouble()
+        self._trouble = ConnectionState()
         self._admin = admin_client(settings, self._trouble)
 
     def partitions(self, names: Sequence[str]) -> dict[str, int]:
@@ -190,7 +190,7 @@ class Topics:
             entries = answer.result(self._limit)
         return {key: entry.value for key, entry in entries.items() if entry.value is not None}
 
-    def create(self, plans: Sequence[TopicPlan]) -> list[str]:
+    def create(self, plans: Sequence[TopicSpec]) -> list[str]:
         """Make the topics that are not there; those that are stay as they are. Which were made."""
         missing = {plan.name for plan in plans} - self.partitions([p.name for p in plans]).keys()
         wanted = [
@@ -208,7 +208,7 @@ class Topics:
         doing, faster = "creating topic", KafkaError.TOPIC_ALREADY_EXISTS
         return [name for name, answer in answers.items() if self._done(doing, name, answer, faster)]
 
-    def grow(self, plans: Sequence[TopicPlan]) -> list[str]:
+    def grow(self, plans: Sequence[TopicSpec]) -> list[str]:
         """Add the partitions that topics lack which follow others; which have got some."""
         existing = self.partitions([plan.name for plan in plans if plan.follows])
         wanted = [
@@ -225,7 +225,7 @@ class Topics:
         doing, faster = "adding partitions to topic", KafkaError.INVALID_PARTITIONS
         return [name for name, answer in answers.items() if self._done(doing, name, answer, faster)]
 
-    def gaps(self, plans: Sequence[TopicPlan]) -> list[str]:
+    def gaps(self, plans: Sequence[TopicSpec]) -> list[str]:
         """Where partitions are lacking, a sentence each, with what to do."""
         existing = self.partitions([plan.name for plan in plans if plan.follows])
         found = [gap(plan, existing[plan.name]) for plan in plans if plan.name in existing]
@@ -256,7 +256,7 @@ class Topics:
                 if exception.args[0].code() != KafkaError.GROUP_ID_NOT_FOUND:
                     raise
 
-    def check(self, plans: Sequence[TopicPlan]) -> list[str]:
+    def check(self, plans: Sequence[TopicSpec]) -> list[str]:
         """What is wrong, a sentence each, with what to do; empty when all is well."""
         found = []
         existing = self.partitions([plan.name for plan in plans])

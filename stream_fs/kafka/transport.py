@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from stream_fs.kafka.clients import Progress, unobserved
-from stream_fs.kafka.consumer import KafkaInput
+from stream_fs.kafka.consumer import KafkaConsumer
 from stream_fs.kafka.offsets import Offsets
 from stream_fs.kafka.publisher import KafkaOutbox
 from stream_fs.kafka.settings import ClientSettings
@@ -34,9 +34,9 @@ class KafkaTransport:
         self._progress = progress
         self._offsets = Offsets.connect(settings, progress)
 
-    def input(self, topics: Sequence[str], assignment: Assignment) -> KafkaInput:
+    def input(self, topics: Sequence[str], assignment: Assignment) -> KafkaConsumer:
         """Join the group and subscribe."""
-        return KafkaInput(self._settings, topics, assignment, self._offsets)
+        return KafkaConsumer(self._settings, topics, assignment, self._offsets)
 
     def outbox(self, partition: Partition, *, legacy: bool = False) -> KafkaOutbox:
         """A publisher for this input partition, which owns nothing yet."""

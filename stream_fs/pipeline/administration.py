@@ -31,7 +31,7 @@ from stream_fs.pipeline.outcome import (
     unranked,
 )
 from stream_fs.pipeline.ownership import LocatedState, acquire, locate
-from stream_fs.pipeline.ports import Outbox, Outgoing, Partition, StateLog, Transport
+from stream_fs.pipeline.ports import OutgoingRecord, Partition, Publisher, StateLog, Transport
 from stream_fs.pipeline.settings import StreamSettings
 from stream_fs.selector import initial_state
 
@@ -39,7 +39,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class PartitionPosition:
     """Where a partition stands: its progress (None before the first chunk), and the input's ends.
 
     The input holds the offsets [first, end). `others` names the owners of other states of the
@@ -89,7 +89,9 @@ class Taken(NamedTuple):
     """How many of the last chunks are not in the model."""
 
 
-def standing(transport: Transport, settings: StreamSettings, partition: Partition) -> Standing:
+def standing(
+    transport: Transport, settings: StreamSettings, partition: Partition
+) -> PartitionPosition:
     """Look, and change nothing."""
     found = _located(transport, settings, partition)
     return _standing(transport, found, found.progress)
@@ -226,15 +228,15 @@ class _Acquired:
 
     transport: Transport
     settings: StreamSettings
-    outbox: Outbox
+    outbox: Publisher
     log: StateLog
     found: LocatedState
 
-    def standing(self) -> Standing:
+    def standing(self) -> PartitionPosition:
         """Where the partition stands."""
         return _standing(self.transport, self.found, self.found.progress)
 
-    def bounds(self) -> Standing:
+    def bounds(self) -> PartitionPosition:
         """The input's ends, without reading the progress record."""
         return _standing(self.transport, self.found, None)
 
@@ -258,7 +260,7 @@ class _Acquired:
             outbox.send([progress_record(settings, partition, progress)])
 
     @contextmanager
-    def transaction(self) -> Iterator[Outbox]:
+    def transaction(self) -> Iterator[Publisher]:
         """A transaction, committed at the end, that also migrates a legacy state."""
         first = self._first()  # read before the transaction: its end would be waited for
         self.outbox.begin()
@@ -273,7 +275,7 @@ class _Acquired:
             before = None
         return 0 if before is None else before.snapshots[0].number + 1
 
-    def _first(self) -> list[Outgoing]:
+    def _first(self) -> list[OutgoingRecord]:
         """Records that migrate a legacy state, or mark the absence of one."""
         settings, partition = self.settings, self.found.partition
         if self.found.legacy is not None:
@@ -289,7 +291,7 @@ def _acquired(
     """Acquire the partition, then read its state; released at the end."""
     outbox = transport.outbox(partition)
     with closing(outbox), closing(transport.state_log(partition)) as log:
-        while not outbox.take_over():  # waits a little each time
+        while not outbox.acquire():  # waits a little each time
             pass
         found, previous = _to_the_end(
             acquire(log, transport, partition, settings.owner, claim=claim)
@@ -306,10 +308,12 @@ def _located(transport: Transport, settings: StreamSettings, partition: Partitio
         return _to_the_end(locate(log, partition, settings.owner, transport.group_offset))
 
 
-def _standing(transport: Transport, found: LocatedState, progress: Progress | None) -> Standing:
+def _standing(
+    transport: Transport, found: LocatedState, progress: Progress | None
+) -> PartitionPosition:
     with closing(transport.input_log(found.partition)) as source:
         first, end = source.start(), source.end()
-    return Standing(found.partition, progress, first, end, found.others_text)
+    return PartitionPosition(found.partition, progress, first, end, found.others_text)
 
 
 def _at(model: Model, chunk: int, offset: int) -> Model:

@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stream_fs.pipeline.dead_letter_policy import judge
-from stream_fs.pipeline.settings import Cut, DeadLetterSettings
+from stream_fs.pipeline.settings import ChunkPolicy, DeadLetterSettings
 from stream_fs.records import Message, Messages
 from stream_fs.selector import Chunk
-from stream_fs.wire.dead_letters import SHORT_BYTES, Letter
+from stream_fs.wire.dead_letters import SHORT_BYTES, DeadLetter
 from stream_fs.wire.records.batch import Batch, to_chunk
 from stream_fs.wire.records.decoder import RecordDecoder
 
@@ -36,7 +36,7 @@ class ReadyChunk:
     start: int
     next: int
     as_of: int
-    letters: tuple[Letter, ...]
+    letters: tuple[DeadLetter, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,7 +79,7 @@ class Chunker:
         self._judged = 0  # bad records of the open chunk that were endured
         self._limited = 0  # dead letters when those of the open chunk were last shortened
         self._pieces: deque[_Piece] = deque()
-        self._letters: deque[Letter] = deque()
+        self._letters: deque[DeadLetter] = deque()
         self.position = start
         """The offset behind the last message that was added."""
 
@@ -104,10 +104,10 @@ class Chunker:
         if batch.bad and self._policy.policy != "skip":
             for bad in batch.bad:
                 message = messages[bad.position]
-                self._letters.append(Letter.of(message, bad, self._policy.largest))
+                self._letters.append(DeadLetter.of(message, bad, self._policy.largest))
         return batch
 
-    def take(self, sequence: int, cut: Cut) -> ReadyChunk | None:
+    def take(self, sequence: int, cut: ChunkPolicy) -> ReadyChunk | None:
         """The chunk with this number, counted from 1, or None while it is not complete.
 
         Raises `BadRecordRefused` and `PoisonFlood` as the settings ask, at a bad record in it.
@@ -134,7 +134,7 @@ class Chunker:
             taken.append(piece)
             count -= len(piece)
         following = int(taken[-1].offsets[-1]) + 1
-        letters: list[Letter] = []
+        letters: list[DeadLetter] = []
         while self._letters and self._letters[0].message.offset < following:
             letters.append(self._letters.popleft())
         self._judged = self._limited = 0
@@ -161,7 +161,7 @@ class Chunker:
         self._letters = deque([*self._within_limit(before), *self._within_limit(behind)])
         self._limited = len(self._letters)
 
-    def _within_limit(self, letters: Sequence[Letter]) -> Iterator[Letter]:
+    def _within_limit(self, letters: Sequence[DeadLetter]) -> Iterator[DeadLetter]:
         """Dead letters that follow each other in a chunk, with those behind the limit shortened."""
         room = self._policy.max_open_bytes
         for letter in letters:

@@ -6,25 +6,25 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from stream_fs.pipeline.outcome import Folded, Model, Outcome
+from stream_fs.pipeline.outcome import Model, PublishableChunk, UpdatedChunk
 from stream_fs.pipeline.transaction import Clock
 
 
 class Announced(NamedTuple):
     """A chunk that is ranked, and the seconds that it took."""
 
-    outcome: Outcome
+    outcome: PublishableChunk
     seconds: float
 
 
-class Coming:
+class InFlightBatch:
     """Folded chunks whose transaction is under way; they are ranked where that is done, aside."""
 
     def __init__(
         self,
         before: Model,
-        chunks: Sequence[Folded],
-        announce: Callable[[Model, Folded], Outcome],
+        chunks: Sequence[UpdatedChunk],
+        announce: Callable[[Model, UpdatedChunk], PublishableChunk],
         clock: Clock,
     ) -> None:
         """`before` is the model that the first of them was folded into, `announce` ranks one."""

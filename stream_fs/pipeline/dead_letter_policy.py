@@ -11,12 +11,12 @@ from stream_fs.errors import BadRecordRefused, PoisonFlood
 from stream_fs.pipeline.ports import Partition
 from stream_fs.pipeline.settings import DeadLetterSettings
 from stream_fs.records import Message
-from stream_fs.wire.dead_letters import Letter
+from stream_fs.wire.dead_letters import DeadLetter
 
 
 def judge(
     policy: DeadLetterSettings,
-    letters: Sequence[Letter],
+    letters: Sequence[DeadLetter],
     good: NDArray[np.int64],
     judged: int,
     *,
@@ -45,7 +45,7 @@ def judge(
         raise _flood(letters[judged + at], judged + at + 1, int(before[at]), begun, keeping)
 
 
-def _refused(letter: Letter, good: int, begun: int, keeping: str) -> BadRecordRefused:
+def _refused(letter: DeadLetter, good: int, begun: int, keeping: str) -> BadRecordRefused:
     message = letter.message
     place = f"record {message.topic}/{message.partition} at offset {message.offset}"
     return BadRecordRefused(
@@ -63,7 +63,7 @@ def _reset(message: Message, keeping: str, offset: int | str) -> str:
     )
 
 
-def _flood(last: Letter, bad: int, good: int, begun: int, keeping: str) -> PoisonFlood:
+def _flood(last: DeadLetter, bad: int, good: int, begun: int, keeping: str) -> PoisonFlood:
     message = last.message
     return PoisonFlood(
         f"{bad} of the {bad + good} records since offset {begun} of "

@@ -113,7 +113,7 @@ class Fenced:
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionGone:
+class PartitionReleased:
     """The partition is not ours any more."""
 
     partition: Partition
@@ -143,7 +143,7 @@ class RestoreFailed:
 
 
 @dataclass(frozen=True, slots=True)
-class OffsetsDiffer:
+class GroupOffsetDiffers:
     """The group's offset is not the state's; the state decides."""
 
     partition: Partition
@@ -160,7 +160,7 @@ class ReplayDiverged:
 
 
 @dataclass(frozen=True, slots=True)
-class MergeTaken:
+class MergeAcquired:
     """The merge is ours; `sequence` is that of the last merged ranking, 0 where there is none."""
 
     sequence: int
@@ -209,7 +209,7 @@ class MergeFailed:
 
 
 @dataclass(frozen=True, slots=True)
-class MergeGone:
+class MergeReleased:
     """The merge is not ours any more."""
 
 
@@ -221,12 +221,14 @@ TaskEvent: TypeAlias = (
     | SnapshotCommitted
     | TransactionFailed
     | Fenced
-    | PartitionGone
+    | PartitionReleased
     | Restored
     | RestoreFailed
-    | OffsetsDiffer
+    | GroupOffsetDiffers
     | ReplayDiverged
 )
-MergeEvent: TypeAlias = MergeTaken | MergedCommitted | SourceSkipped | MergeFailed | MergeGone
+MergeEvent: TypeAlias = (
+    MergeAcquired | MergedCommitted | SourceSkipped | MergeFailed | MergeReleased
+)
 Event: TypeAlias = TaskEvent | MergeEvent
 Observer: TypeAlias = Callable[[Event], None]

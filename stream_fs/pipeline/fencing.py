@@ -13,7 +13,7 @@ QUIET_SECONDS = 60.0
 processes that fence each other, each commits some before the other has its turn again."""
 
 
-class Fences:
+class FencingCounter:
     """Of one partition, or of the merge; `jitter` spreads those who take over again."""
 
     def __init__(self, jitter: Callable[[], float]) -> None:

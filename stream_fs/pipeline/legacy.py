@@ -25,7 +25,7 @@ from stream_fs.checkpoint import (
     read_manifest,
 )
 from stream_fs.errors import CheckpointError
-from stream_fs.pipeline.ports import Outgoing, Partition, StateLog
+from stream_fs.pipeline.ports import OutgoingRecord, Partition, StateLog
 from stream_fs.pipeline.settings import StreamSettings
 
 
@@ -62,9 +62,9 @@ def legacy_keys(log: StateLog, partition: Partition) -> Generator[None, None, li
     return list(found)
 
 
-def marker(settings: StreamSettings, partition: Partition) -> Outgoing:
+def marker(settings: StreamSettings, partition: Partition) -> OutgoingRecord:
     """The record that prevents releases which write legacy states from starting over."""
-    return Outgoing(
+    return OutgoingRecord(
         settings.state_topics[partition.topic],
         StateKeys(None, *partition).progress,
         encode_marker(settings.owner),
@@ -75,7 +75,7 @@ def marker(settings: StreamSettings, partition: Partition) -> Outgoing:
 
 def migration_records(
     settings: StreamSettings, partition: Partition, legacy: Sequence[bytes]
-) -> list[Outgoing]:
+) -> list[OutgoingRecord]:
     """The records that replace those of a legacy state with these keys."""
     left = marker(settings, partition)
     deleted = [replace(left, key=key, value=None) for key in legacy if key != left.key]
@@ -84,9 +84,9 @@ def migration_records(
 
 def merge_migration_records(
     settings: StreamSettings, home: Partition, legacy: MergeProgress
-) -> list[Outgoing]:
+) -> list[OutgoingRecord]:
     """The progress of a legacy merge under its owner's key, and a marker under its own."""
     owner, topic = settings.owner, settings.state_topics[home.topic]
     progress = encode_merge_progress(replace(legacy, owner=owner))
     values = {owner.merge_key: progress, LEGACY_MERGE_KEY: encode_marker(owner)}
-    return [Outgoing(topic, key, value, (), home.number) for key, value in values.items()]
+    return [OutgoingRecord(topic, key, value, (), home.number) for key, value in values.items()]

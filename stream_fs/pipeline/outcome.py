@@ -20,11 +20,11 @@ from stream_fs.checkpoint.fields import Plain
 from stream_fs.checkpoint.keys import slot
 from stream_fs.errors import CorruptSnapshot
 from stream_fs.pipeline.chunker import ReadyChunk
-from stream_fs.pipeline.ports import Outgoing, Partition
-from stream_fs.pipeline.settings import Cut, StreamSettings
+from stream_fs.pipeline.ports import OutgoingRecord, Partition
+from stream_fs.pipeline.settings import ChunkPolicy, StreamSettings
 from stream_fs.records import Payload
 from stream_fs.selector import Ranking, Report, State, rank, update
-from stream_fs.wire.dead_letters import Letter
+from stream_fs.wire.dead_letters import DeadLetter
 from stream_fs.wire.rankings import message
 from stream_fs.wire.rankings.codec import digest, publish
 
@@ -41,13 +41,13 @@ class Model:
     state: State
     next: int
     chosen: Mapping[str, tuple[int, ...]] | None
-    cut: Cut
+    cut: ChunkPolicy
     as_of: int = 0
     letters: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Folded:
+class UpdatedChunk:
     """What is left of a chunk that was folded into a model; its rows are not.
 
     Offsets are [start, next), `as_of` its largest timestamp, `cut` how it was cut.
@@ -58,17 +58,17 @@ class Folded:
     start: int
     next: int
     as_of: int
-    letters: tuple[Letter, ...]
-    cut: Cut
+    letters: tuple[DeadLetter, ...]
+    cut: ChunkPolicy
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Outcome:
+class PublishableChunk:
     """A folded chunk, ready to be published."""
 
     model: Model
     ranking: Ranking
-    records: tuple[Outgoing, ...]
+    records: tuple[OutgoingRecord, ...]
     """The ranking and the dead letters."""
     start: int
     digest: str
@@ -77,17 +77,17 @@ class Outcome:
     missing: Mapping[str, float]
 
 
-def fold(state: State, ready: ReadyChunk, cut: Cut) -> Folded:
+def fold(state: State, ready: ReadyChunk, cut: ChunkPolicy) -> UpdatedChunk:
     """Update the model with a chunk."""
     after, report = update(state, ready.chunk)
-    return Folded(after, report, ready.start, ready.next, ready.as_of, ready.letters, cut)
+    return UpdatedChunk(after, report, ready.start, ready.next, ready.as_of, ready.letters, cut)
 
 
 def announce(
-    settings: StreamSettings, partition: Partition, before: Model, folded: Folded
-) -> Outcome:
+    settings: StreamSettings, partition: Partition, before: Model, folded: UpdatedChunk
+) -> PublishableChunk:
     """Rank, and put into bytes what is to be said of a chunk; `before` is the model before it."""
-    top = message.top_counts(settings.params, settings.output_top)
+    top = message.published_counts(settings.params, settings.output_top)
     ranking = rank(folded.state, top)
     content = message.ranking_message(
         ranking,
@@ -104,7 +104,7 @@ def announce(
     published = publish(content, settings.output_format)
     chosen = content.chosen
     letters = [_addressed(settings.dead_letter_topic, letter.payload) for letter in folded.letters]
-    return Outcome(
+    return PublishableChunk(
         model=Model(
             folded.state,
             folded.next,
@@ -132,13 +132,13 @@ def _overlap(
     return message.leading_overlap(now, earlier)
 
 
-def _addressed(topic: str, payload: Payload) -> Outgoing:
-    return Outgoing(topic, payload.key, payload.value, payload.headers)
+def _addressed(topic: str, payload: Payload) -> OutgoingRecord:
+    return OutgoingRecord(topic, payload.key, payload.value, payload.headers)
 
 
 def snapshot_records(
     settings: StreamSettings, partition: Partition, model: Model, number: int
-) -> tuple[tuple[Outgoing, ...], int]:
+) -> tuple[tuple[OutgoingRecord, ...], int]:
     """The records of a snapshot, manifest first, and their size in bytes."""
     topic = settings.state_topics[partition.topic]
     extra, keys, taken = extra_of(model), settings.keys(partition), slot(number)
@@ -147,7 +147,7 @@ def snapshot_records(
         (keys.manifest(taken), saved.manifest),
         *((keys.part(taken, index), part) for index, part in enumerate(saved.parts)),
     ]
-    records = tuple(Outgoing(topic, key, value, (), partition.number) for key, value in named)
+    records = tuple(OutgoingRecord(topic, key, value, (), partition.number) for key, value in named)
     return records, sum(len(value) for _, value in named)
 
 
@@ -168,7 +168,7 @@ def model_of(restored: Restored) -> Model:
             str(name): tuple(int(feature) for feature in features)
             for name, features in restored.extra["chosen"].items()
         }
-        cut = Cut(*restored.extra["cut"])
+        cut = ChunkPolicy(*restored.extra["cut"])
         as_of, letters = int(restored.extra["as_of"]), int(restored.extra["letters"])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise CorruptSnapshot(f"the snapshot lacks what belongs to it: {error}") from error
@@ -190,9 +190,9 @@ def unranked(settings: StreamSettings, model: Model) -> Progress:
 
 def progress_record(
     settings: StreamSettings, partition: Partition, progress: Progress | None
-) -> Outgoing:
+) -> OutgoingRecord:
     """The record that decides where a later owner continues; without a progress it begins anew."""
-    return Outgoing(
+    return OutgoingRecord(
         settings.state_topics[partition.topic],
         settings.keys(partition).progress,
         None if progress is None else encode_progress(progress),

@@ -25,7 +25,7 @@ from stream_fs.checkpoint import (
 from stream_fs.errors import CheckpointError, CorruptProgress, ForeignState
 from stream_fs.pipeline.checkpoint_reader import newest_values
 from stream_fs.pipeline.legacy import legacy_progress, origin_stream
-from stream_fs.pipeline.ports import Outbox, Partition, StateLog, Transport
+from stream_fs.pipeline.ports import Partition, Publisher, StateLog, Transport
 from stream_fs.pipeline.settings import StreamSettings
 
 
@@ -136,7 +136,7 @@ def locate(
 
 def acquire(
     log: StateLog, transport: Transport, partition: Partition, owner: Owner, *, claim: bool = False
-) -> Generator[None, None, tuple[LocatedState, Outbox | None]]:
+) -> Generator[None, None, tuple[LocatedState, Publisher | None]]:
     """Locate the state, for the owner of the partition's transactional id.
 
     Releases that write legacy states have transactional ids of their own. Where the owner has no
@@ -149,7 +149,7 @@ def acquire(
         return found, None
     previous = transport.outbox(partition, legacy=True)
     try:
-        while not previous.take_over():
+        while not previous.acquire():
             yield
         found = yield from locate(log, partition, owner, transport.group_offset, claim=claim)
     except BaseException:

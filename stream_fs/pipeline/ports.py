@@ -36,7 +36,7 @@ class Partition(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Outgoing:
+class OutgoingRecord:
     """A record to be published; `partition` None lets the key decide."""
 
     topic: str
@@ -47,7 +47,7 @@ class Outgoing:
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredRecord:
     """A committed record of a state partition."""
 
     offset: int
@@ -55,10 +55,10 @@ class Stored:
     value: bytes | None
 
 
-class Outbox(Protocol):
+class Publisher(Protocol):
     """The transactional publisher of one owner: of an input partition, or of the merge."""
 
-    def take_over(self) -> bool:
+    def acquire(self) -> bool:
         """Become the owner: fence whoever was it before, and end what it left open.
 
         Returns whether it is done; False asks to be called again (each call is short). Raises
@@ -70,7 +70,7 @@ class Outbox(Protocol):
         """Open a transaction."""
         ...
 
-    def send(self, records: Sequence[Outgoing]) -> list[int]:
+    def send(self, records: Sequence[OutgoingRecord]) -> list[int]:
         """Publish within the open transaction, and wait: the offsets that the records got."""
         ...
 
@@ -101,7 +101,7 @@ class StateLog(Protocol):
         """The offset of the first record that may still be there."""
         ...
 
-    def scan(self, start: int, end: int) -> Iterator[Stored | None]:
+    def scan(self, start: int, end: int) -> Iterator[StoredRecord | None]:
         """The committed records in [start, end), in order; None where one has to wait.
 
         Ends only when everything below `end` is decided, so that a commit behind somebody's open
@@ -114,7 +114,7 @@ class StateLog(Protocol):
         ...
 
 
-class StateLogs(Protocol):
+class StateLogReader(Protocol):
     """All state partitions of some input topics, read one after the other by one client."""
 
     def ends(self, topics: Sequence[str]) -> Mapping[Partition, int]:
@@ -195,11 +195,11 @@ class Input(Protocol):
         """Why there is no connection; None when there is one."""
         ...
 
-    def advise(self, offsets: Mapping[Partition, int]) -> None:
+    def commit_group_offset(self, offsets: Mapping[Partition, int]) -> None:
         """Tell the group how far we are, for lag tools; nothing depends on it. Does not wait."""
         ...
 
-    def advised(self, partition: Partition) -> int | None:
+    def group_offset(self, partition: Partition) -> int | None:
         """What the group believes, if it believes anything."""
         ...
 
@@ -215,8 +215,8 @@ class Transport(Protocol):
         """Join the group and subscribe."""
         ...
 
-    def outbox(self, partition: Partition, *, legacy: bool = False) -> Outbox:
-        """A publisher for this input partition; see `Outbox.take_over`.
+    def outbox(self, partition: Partition, *, legacy: bool = False) -> Publisher:
+        """A publisher for this input partition; see `Publisher.acquire`.
 
         Its transactional id contains the owner of the state. That of a `legacy` publisher contains
         the group alone, and fences the releases that use it.
@@ -231,11 +231,11 @@ class Transport(Protocol):
         """The offset that the group has committed, if any; works without being a member."""
         ...
 
-    def merge_outbox(self, *, legacy: bool = False) -> Outbox:
+    def merge_outbox(self, *, legacy: bool = False) -> Publisher:
         """The publisher of the stream's merged rankings, of which there is one in the group."""
         ...
 
-    def state_logs(self) -> StateLogs:
+    def state_logs(self) -> StateLogReader:
         """The states of all input partitions, for whoever reads them again and again."""
         ...
 

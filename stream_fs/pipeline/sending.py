@@ -10,36 +10,36 @@ from stream_fs.checkpoint import Progress, SnapshotPlace
 from stream_fs.pipeline.legacy import marker, migration_records
 from stream_fs.pipeline.outcome import (
     Model,
-    Outcome,
+    PublishableChunk,
     progress_record,
     snapshot_records,
     unranked,
 )
-from stream_fs.pipeline.ports import Outbox, Outgoing, Partition
-from stream_fs.pipeline.settings import Cut, StreamSettings
+from stream_fs.pipeline.ports import OutgoingRecord, Partition, Publisher
+from stream_fs.pipeline.settings import ChunkPolicy, StreamSettings
 
 
-class Saved(NamedTuple):
+class SnapshotMark(NamedTuple):
     """A snapshot: of which chunk (0 where there is none yet), and how chunks were cut then."""
 
     chunk: int
-    cut: Cut | None
+    cut: ChunkPolicy | None
 
     @classmethod
-    def of(cls, progress: Progress | None, cut: Cut | None) -> Saved:
+    def of(cls, progress: Progress | None, cut: ChunkPolicy | None) -> SnapshotMark:
         """The newest one that a progress names, where chunks were cut in this way."""
         places = () if progress is None else progress.snapshots
         return cls(places[0].chunk if places else 0, cut)
 
 
-class Sender:
+class BatchContent:
     """Sends within a transaction that somebody else begins and ends; returns what is then true."""
 
     def __init__(
         self,
         partition: Partition,
         settings: StreamSettings,
-        outbox: Outbox,
+        outbox: Publisher,
         step: Callable[[str], None],
     ) -> None:
         """`step` is told how far the transaction of chunks is."""
@@ -47,7 +47,7 @@ class Sender:
         self._settings = settings
         self._outbox = outbox
         self._step = step
-        self._first: tuple[Outgoing, ...] = ()
+        self._first: tuple[OutgoingRecord, ...] = ()
 
     def start(self, model: Model) -> Progress:
         """Record the owner and the first offset, with an empty model, before the first chunk.
@@ -64,9 +64,9 @@ class Sender:
         """Delete the record of the start."""
         self._outbox.send([progress_record(self._settings, self._partition, None)])
 
-    def of(self, outbox: Outbox) -> Sender:
+    def of(self, outbox: Publisher) -> BatchContent:
         """A sender of the same partition through another outbox."""
-        return Sender(self._partition, self._settings, outbox, self._step)
+        return BatchContent(self._partition, self._settings, outbox, self._step)
 
     def mark(self) -> None:
         """Send the marker for older releases with the first progress record of this owner."""
@@ -79,7 +79,7 @@ class Sender:
         return self.snapshot(model, begun)[0]
 
     def chunks(
-        self, outcomes: Sequence[Outcome], before: Progress, saved: Cut | None
+        self, outcomes: Sequence[PublishableChunk], before: Progress, saved: ChunkPolicy | None
     ) -> tuple[Progress, int]:
         """Everything of chunks in a row; the progress with the last, and its snapshot's bytes.
 
@@ -91,7 +91,7 @@ class Sender:
         self._step("begun")
         last = outcomes[-1]
         places, size = before.snapshots, 0
-        if self.due(last.model.state.chunk, last.model.cut, Saved.of(before, saved)):
+        if self.due(last.model.state.chunk, last.model.cut, SnapshotMark.of(before, saved)):
             places, size = self._snapshot(last.model, places)
             self._step("snapshot sent")
         progress = Progress(
@@ -108,7 +108,7 @@ class Sender:
         self._step("records sent")
         return progress, size
 
-    def due(self, chunk: int, cut: Cut | None, saved: Saved) -> bool:
+    def due(self, chunk: int, cut: ChunkPolicy | None, saved: SnapshotMark) -> bool:
         """Whether a chunk has a snapshot, where it is the last of those that are sent together.
 
         At the first chunk, every so many chunks, and where chunks begin to be cut otherwise. The

@@ -16,7 +16,7 @@ RecordFormat = Literal["msgpack", "json"]
 Policy = Literal["dead_letter", "skip", "fail"]
 
 
-class Cut(NamedTuple):
+class ChunkPolicy(NamedTuple):
     """How a stream is cut: good records in a chunk, in the first one, and the longest span.
 
     `max_span` (milliseconds) closes a chunk early: before the record with which its timestamps
@@ -94,7 +94,7 @@ class StreamSettings:
         return f"{self.stream}/{partition}"
 
     @property
-    def cut(self) -> Cut:
+    def cut(self) -> ChunkPolicy:
         """How the stream is cut into chunks."""
         first = max(self.chunk_records, self.params.first_chunk_rows)
-        return Cut(self.chunk_records, first, self.chunk_max_span)
+        return ChunkPolicy(self.chunk_records, first, self.chunk_max_span)

@@ -13,10 +13,10 @@ from stream_fs.pipeline.checkpoint_reader import newest_usable
 from stream_fs.pipeline.legacy import legacy_keys
 from stream_fs.pipeline.outcome import Model, model_of
 from stream_fs.pipeline.ownership import LocatedState, acquire, locate
-from stream_fs.pipeline.ports import Input, Outbox, Partition, StateLog, Transport
-from stream_fs.pipeline.sending import Sender
+from stream_fs.pipeline.ports import Input, Partition, Publisher, StateLog, Transport
+from stream_fs.pipeline.sending import BatchContent
 from stream_fs.pipeline.settings import StreamSettings
-from stream_fs.pipeline.transaction import Steps, Transactions
+from stream_fs.pipeline.transaction import Steps, TransactionRunner
 from stream_fs.selector import initial_state
 
 
@@ -48,7 +48,7 @@ class Takeover:
         settings: StreamSettings,
         transport: Transport,
         source: Input,
-        outbox: Outbox,
+        outbox: Publisher,
         observe: events.Observer,
     ) -> None:
         self._partition = partition
@@ -59,10 +59,10 @@ class Takeover:
         self._observe = observe
 
     def attempt(
-        self, transactions: Transactions, sender: Sender, owned: Callable[[], None]
+        self, transactions: TransactionRunner, sender: BatchContent, owned: Callable[[], None]
     ) -> Generator[None, None, Taken]:
         """Take over and restore; `owned` is called in between. Raises where a broker is silent."""
-        while not self._outbox.take_over():
+        while not self._outbox.acquire():
             yield
         owned()
         taken = yield from self._restored(transactions, sender)
@@ -74,14 +74,14 @@ class Takeover:
         return replace(taken, progress=progress)
 
     def start(
-        self, transactions: Transactions, sender: Sender, model: Model
+        self, transactions: TransactionRunner, sender: BatchContent, model: Model
     ) -> Generator[None, None, Progress]:
         """Record the start of a partition; raises what `check_others` does."""
         progress = yield from transactions.through(lambda: sender.start(model))
         yield from self.check_others(transactions, sender)
         return progress
 
-    def check_others(self, transactions: Transactions, sender: Sender) -> Steps:
+    def check_others(self, transactions: TransactionRunner, sender: BatchContent) -> Steps:
         """Withdraw the start, and raise `ForeignState`, if another stream has started, too.
 
         That is one with the same name or group. The start is recorded before this: of two streams
@@ -100,7 +100,9 @@ class Takeover:
             )
             found.check_others()
 
-    def _restored(self, transactions: Transactions, sender: Sender) -> Generator[None, None, Taken]:
+    def _restored(
+        self, transactions: TransactionRunner, sender: BatchContent
+    ) -> Generator[None, None, Taken]:
         partition, owner = self._partition, self._settings.owner
         log = self._transport.state_log(partition)
         try:
@@ -121,9 +123,9 @@ class Takeover:
         self,
         log: StateLog,
         found: LocatedState,
-        previous: Outbox,
-        transactions: Transactions,
-        sender: Sender,
+        previous: Publisher,
+        transactions: TransactionRunner,
+        sender: BatchContent,
     ) -> Generator[None, None, Taken]:
         """The model of a legacy state, written under the owner's keys through its outbox."""
         runner, progress = transactions.of(previous), found.progress
@@ -169,7 +171,7 @@ class Takeover:
             )
 
     def _compare_group(self, offset: int) -> None:
-        advised = self._input.advised(self._partition)
+        advised = self._input.group_offset(self._partition)
         if advised is not None and advised != offset:
-            self._observe(events.OffsetsDiffer(self._partition, group=advised, state=offset))
-            self._input.advise({self._partition: offset})
+            self._observe(events.GroupOffsetDiffers(self._partition, group=advised, state=offset))
+            self._input.commit_group_offset({self._partition: offset})

@@ -27,22 +27,22 @@ from stream_fs.checkpoint import Progress
 from stream_fs.errors import BoundaryMoved, TransportError
 from stream_fs.pipeline import events
 from stream_fs.pipeline.chunker import Chunker
-from stream_fs.pipeline.coming import Coming
-from stream_fs.pipeline.outcome import Folded, Model, Outcome, announce, fold
-from stream_fs.pipeline.ports import Input, Outbox, Partition, Transport
-from stream_fs.pipeline.sending import Saved, Sender
-from stream_fs.pipeline.settings import Cut, StreamSettings
+from stream_fs.pipeline.coming import InFlightBatch
+from stream_fs.pipeline.outcome import Model, PublishableChunk, UpdatedChunk, announce, fold
+from stream_fs.pipeline.ports import Input, Partition, Publisher, Transport
+from stream_fs.pipeline.sending import BatchContent, SnapshotMark
+from stream_fs.pipeline.settings import ChunkPolicy, StreamSettings
 from stream_fs.pipeline.takeover import Takeover
 from stream_fs.pipeline.transaction import (
     MOMENT,
-    Aside,
+    Executor,
     Failure,
     Steps,
-    Transactions,
+    TransactionRunner,
     at_once,
     retrying,
 )
-from stream_fs.pipeline.waiting import Waited, Waiting
+from stream_fs.pipeline.waiting import LingerBuffer, LingeringChunk
 from stream_fs.records import Message
 from stream_fs.selector import State
 from stream_fs.wire.records.decoder import RecordDecoder
@@ -53,7 +53,7 @@ pause a partition costs what was fetched of it in advance, far more than a usual
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class Runtime:
     """What a task is handed: time, an observer, and a hook that is told every step of a commit.
 
     `aside` has transactions done; where that is another thread, so is the hook called, but for its
@@ -63,11 +63,11 @@ class Surroundings:
     clock: Callable[[], float]
     observe: events.Observer
     step: Callable[[str], None] = lambda _: None
-    aside: Aside = at_once
+    aside: Executor = at_once
     sleep: Callable[[float], None] = time.sleep
 
 
-class Task:
+class PartitionTask:
     """The model, the open chunk and the publisher of one partition."""
 
     def __init__(
@@ -77,28 +77,28 @@ class Task:
         decoder: RecordDecoder,
         transport: Transport,
         source: Input,
-        around: Surroundings,
+        around: Runtime,
     ) -> None:
         self.partition = partition
         self._settings = settings
         self._input = source
         self._around = around
-        self._outbox: Outbox = transport.outbox(partition)
-        self._transactions = Transactions(
+        self._outbox: Publisher = transport.outbox(partition)
+        self._transactions = TransactionRunner(
             self._outbox, around.clock, self._failed, around.aside, around.sleep
         )
-        self._sender = Sender(partition, settings, self._outbox, around.step)
+        self._sender = BatchContent(partition, settings, self._outbox, around.step)
         self._takeover = Takeover(
             partition, settings, transport, source, self._outbox, around.observe
         )
         self._decoder = decoder
         self._model: Model | None = None  # as committed
-        self._coming: Coming | None = None
-        self._waiting = Waiting(settings.linger, around.clock)  # behind what is coming
+        self._coming: InFlightBatch | None = None
+        self._waiting = LingerBuffer(settings.linger, around.clock)  # behind what is coming
         self._obstacle: Exception | None = None  # to the chunk behind those
         self._chunker: Chunker | None = None
         self._progress: Progress | None = None
-        self._saved_cut: Cut | None = None
+        self._saved_cut: ChunkPolicy | None = None
         self._hindrance: str | None = None
         self._held = True  # the input delivers nothing of the partition
         self._work: Steps | None = self._restoring()
@@ -262,7 +262,7 @@ class Task:
             self._waiting.add(*folded)
         return True
 
-    def _folded(self) -> Waited | None:
+    def _folded(self) -> LingeringChunk | None:
         """The next full chunk folded into the newest state, and how many seconds that took."""
         newest = self._newest
         if self._chunker is None or newest is None:
@@ -274,7 +274,7 @@ class Task:
                 self._check_boundary(newest.chunk, self._chunker.reach)
             return None
         began = self._around.clock()
-        return Waited(fold(newest, ready, cut), self._around.clock() - began)
+        return LingeringChunk(fold(newest, ready, cut), self._around.clock() - began)
 
     @property
     def _awaits_more(self) -> bool:
@@ -289,11 +289,11 @@ class Task:
             return True
         return self._waiting.open and not self._has_snapshot(newest) and self._is_behind
 
-    def _has_snapshot(self, chunk: Folded) -> bool:
+    def _has_snapshot(self, chunk: UpdatedChunk) -> bool:
         """Whether a snapshot goes with a chunk, where it is the last of its transaction."""
-        saved = Saved.of(self._progress, self._saved_cut)
+        saved = SnapshotMark.of(self._progress, self._saved_cut)
         if self._coming is not None:
-            last = Saved(self._coming.last.state.chunk, self._coming.last.cut)
+            last = SnapshotMark(self._coming.last.state.chunk, self._coming.last.cut)
             saved = last if self._sender.due(*last, saved) else saved
         return self._sender.due(chunk.state.chunk, chunk.cut, saved)
 
@@ -354,13 +354,13 @@ class Task:
         )
 
     @property
-    def _cut(self) -> Cut:
+    def _cut(self) -> ChunkPolicy:
         """How the next chunk is cut: a replayed one as it was then, whatever is configured now."""
         if self._replaying and self._model is not None:
             return self._model.cut
         return self._settings.cut
 
-    def _replayed(self, folded: Folded) -> None:
+    def _replayed(self, folded: UpdatedChunk) -> None:
         """A chunk that an earlier life has published: take it over, and compare the last one."""
         assert self._model is not None
         assert self._progress is not None
@@ -382,11 +382,11 @@ class Task:
         if reached > committed or (chunk == self._progress.chunk and reached != committed):
             raise BoundaryMoved(self.partition, self._progress.chunk, committed, reached)
 
-    def _announce(self, before: Model, folded: Folded) -> Outcome:
+    def _announce(self, before: Model, folded: UpdatedChunk) -> PublishableChunk:
         """Rank a chunk, wherever that is done."""
         return announce(self._settings, self.partition, before, folded)
 
-    def _updated(self, chunk: Waited, *, replayed: bool) -> None:
+    def _updated(self, chunk: LingeringChunk, *, replayed: bool) -> None:
         """Tell of a folded chunk: not before those before it are through."""
         folded, seconds = chunk
         self._around.observe(
@@ -396,10 +396,12 @@ class Task:
         )
         self._around.step("updated")
 
-    def _publishing(self, chunks: Sequence[Folded]) -> Steps:
+    def _publishing(self, chunks: Sequence[UpdatedChunk]) -> Steps:
         """One transaction, tried until it is through or the task is fenced."""
         assert self._model is not None
-        self._coming = coming = Coming(self._model, chunks, self._announce, self._around.clock)
+        self._coming = coming = InFlightBatch(
+            self._model, chunks, self._announce, self._around.clock
+        )
         if self._progress is None:
             yield from self._starting(self._model)
         before = self._progress
@@ -430,7 +432,7 @@ class Task:
                     ranking_seconds=seconds,
                 )
             )
-        self._input.advise({self.partition: last.next})
+        self._input.commit_group_offset({self.partition: last.next})
         self._around.step("advised")
         if coming.obstacle is not None:
             raise coming.obstacle

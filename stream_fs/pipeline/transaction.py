@@ -1,8 +1,8 @@
 """Transactions of one owner, each tried until it is through or the owner is fenced.
 
-Everything that waits is a generator that yields, so that the caller can do something else. Calls of
-the broker are made aside (`Aside`), those of a whole transaction together: however long they take,
-nobody else waits for them.
+Everything that waits is a generator that yields, so that the caller can do something else. Calls to
+the broker are made by an `Executor`, those of one transaction together: they block no other
+partition.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import Any, Literal, TypeAlias, TypeVar, cast
 
 from stream_fs.errors import AbortableError, RetriableError
-from stream_fs.pipeline.ports import Outbox
+from stream_fs.pipeline.ports import Publisher
 
 MOMENT = 0.001
 """Seconds that one waits where there is nothing else to do."""
@@ -26,12 +26,12 @@ Clock: TypeAlias = Callable[[], float]
 Failure: TypeAlias = Literal["retried", "aborted"]
 Sent = TypeVar("Sent")
 Result = TypeVar("Result")
-Aside: TypeAlias = Callable[[Callable[[], Any]], "Future[Any]"]
+Executor: TypeAlias = Callable[[Callable[[], Any]], "Future[Any]"]
 """Has something called, perhaps by another thread."""
 
 
 def at_once(call: Callable[[], Any]) -> Future[Any]:
-    """The `Aside` that does it here and now."""
+    """The `Executor` that does it here and now."""
     future: Future[Any] = Future()
     try:
         future.set_result(call())
@@ -40,7 +40,7 @@ def at_once(call: Callable[[], Any]) -> Future[Any]:
     return future
 
 
-class Transactions:
+class TransactionRunner:
     """One after the other; `failed` is told of every attempt that did not come through.
 
     Only one call is aside at a time, and the outbox is its own until it has returned.
@@ -48,10 +48,10 @@ class Transactions:
 
     def __init__(
         self,
-        outbox: Outbox,
+        outbox: Publisher,
         clock: Clock,
         failed: Callable[[Failure, str], None],
-        aside: Aside = at_once,
+        aside: Executor = at_once,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._outbox = outbox
@@ -63,9 +63,9 @@ class Transactions:
         self._open = False
         self._ended = 0.0
 
-    def of(self, outbox: Outbox) -> Transactions:
+    def of(self, outbox: Publisher) -> TransactionRunner:
         """Transactions of another outbox, with the same clock, executor and callbacks."""
-        return Transactions(outbox, self._clock, self._failed, self._aside, self._sleep)
+        return TransactionRunner(outbox, self._clock, self._failed, self._aside, self._sleep)
 
     @property
     def ended(self) -> float:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import Final, NamedTuple
 
-from stream_fs.pipeline.outcome import Folded
+from stream_fs.pipeline.outcome import UpdatedChunk
 from stream_fs.pipeline.transaction import Clock
 
 _LETTER_BYTES: Final = 4_000_000
@@ -18,21 +18,21 @@ _LETTER_BYTES: Final = 4_000_000
 time that a call may take."""
 
 
-class Waited(NamedTuple):
+class LingeringChunk(NamedTuple):
     """A folded chunk, and the seconds that it took."""
 
-    folded: Folded
+    folded: UpdatedChunk
     seconds: float
 
 
-class Waiting:
+class LingerBuffer:
     """The chunks behind those that are under way, oldest first."""
 
     def __init__(self, linger: float, clock: Clock) -> None:
         """The first waits `linger` seconds at most."""
         self._linger = linger
         self._clock = clock
-        self._chunks: list[Waited] = []
+        self._chunks: list[LingeringChunk] = []
         self._until = 0.0
         self._letters = 0
         self._turned = self._turn = -math.inf
@@ -41,7 +41,7 @@ class Waiting:
         return bool(self._chunks)
 
     @property
-    def newest(self) -> Folded | None:
+    def newest(self) -> UpdatedChunk | None:
         """What was folded last, if anything waits."""
         return self._chunks[-1].folded if self._chunks else None
 
@@ -66,14 +66,14 @@ class Waiting:
         now = self._clock()
         self._turn, self._turned = now - self._turned, now
 
-    def add(self, folded: Folded, seconds: float) -> None:
+    def add(self, folded: UpdatedChunk, seconds: float) -> None:
         """Let a chunk wait."""
         if not self._chunks:
             self._until, self._letters = self._clock() + self._linger, 0
         self._letters += sum(letter.size for letter in folded.letters)
-        self._chunks.append(Waited(folded, seconds))
+        self._chunks.append(LingeringChunk(folded, seconds))
 
-    def take(self) -> list[Waited]:
+    def take(self) -> list[LingeringChunk]:
         """All of them; then none waits."""
         taken, self._chunks = self._chunks, []
         return taken

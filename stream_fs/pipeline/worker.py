@@ -12,11 +12,11 @@ from collections.abc import Callable, Sequence
 
 from stream_fs.errors import FencedError
 from stream_fs.pipeline import events
-from stream_fs.pipeline.fencing import Fences
-from stream_fs.pipeline.merge.ownership import MergeDuty
+from stream_fs.pipeline.fencing import FencingCounter
+from stream_fs.pipeline.merge.ownership import MergeOwnership
 from stream_fs.pipeline.ports import Partition, Transport
 from stream_fs.pipeline.settings import StreamSettings
-from stream_fs.pipeline.task import Surroundings, Task
+from stream_fs.pipeline.task import PartitionTask, Runtime
 from stream_fs.wire import RecordDecoder
 
 STAY_SECONDS = 1.0
@@ -34,7 +34,7 @@ class Worker:
         topics: Sequence[str],
         settings: StreamSettings,
         transport: Transport,
-        around: Surroundings,
+        around: Runtime,
         *,
         jitter: Callable[[], float],
         grace: float,
@@ -48,15 +48,15 @@ class Worker:
         self._decoder = RecordDecoder(settings.views, settings.record_format, settings.limits)
         self._joined = False
         self._assigned: set[Partition] = set()
-        self._tasks: dict[Partition, Task] = {}
-        self._fences: dict[Partition, Fences] = {}
+        self._tasks: dict[Partition, PartitionTask] = {}
+        self._fences: dict[Partition, FencingCounter] = {}
         self._again: dict[Partition, float] = {}
         self._polled = around.clock()
-        self._merge = MergeDuty(topics, settings, transport, around, jitter)
+        self._merge = MergeOwnership(topics, settings, transport, around, jitter)
         self._input = transport.input(topics, self)
 
     @property
-    def tasks(self) -> tuple[Task, ...]:
+    def tasks(self) -> tuple[PartitionTask, ...]:
         """The tasks at work."""
         return tuple(self._tasks.values())
 
@@ -141,7 +141,7 @@ class Worker:
             task = self._tasks.pop(partition, None)
             if task is not None:
                 task.close()
-            self._around.observe(events.PartitionGone(partition))
+            self._around.observe(events.PartitionReleased(partition))
 
     def _poll(self, wait: float, most: int | None = None) -> None:
         for partition, messages in self._input.poll(wait, most).items():
@@ -165,7 +165,7 @@ class Worker:
         return more
 
     def _begin(self, partition: Partition) -> None:
-        self._tasks[partition] = Task(
+        self._tasks[partition] = PartitionTask(
             partition, self._settings, self._decoder, self._transport, self._input, self._around
         )
 
@@ -173,7 +173,7 @@ class Worker:
         """Drop the task; after a pause, take over again, unless this happens again and again."""
         self._input.pause(partition)
         self._tasks.pop(partition).close()
-        fences = self._fences.setdefault(partition, Fences(self._jitter))
+        fences = self._fences.setdefault(partition, FencingCounter(self._jitter))
         final = fences.note(self._around.clock(), error)
         self._around.observe(
             events.Fenced(partition, str(error), final=final, given_up=error.given_up)

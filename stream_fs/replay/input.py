@@ -25,7 +25,7 @@ class FileInput:
     def __init__(
         self,
         partition: Partition,
-        reading: Reading,
+        reading: RecordSequence,
         timestamp: Callable[[int], int],
         assignment: Assignment,
     ) -> None:
@@ -65,7 +65,7 @@ class FileInput:
         self._resumed = False
 
     def bounds(self, partition: Partition) -> tuple[int, int]:  # noqa: ARG002  # there is but one
-        """From 0; the end is known when it is reached, and `Reading` judges what is missing."""
+        """From 0; the end is known when it is reached. `RecordSequence` judges what is missing."""
         return 0, self._reading.position if self._reading.exhausted else LARGEST
 
     def unread(self, partition: Partition, position: int) -> int | None:  # noqa: ARG002  # one only
@@ -76,10 +76,10 @@ class FileInput:
         """A file is there, or an error."""
         return None
 
-    def advise(self, offsets: Mapping[Partition, int]) -> None:
+    def commit_group_offset(self, offsets: Mapping[Partition, int]) -> None:
         """There is no group to tell."""
 
-    def advised(self, partition: Partition) -> int | None:  # noqa: ARG002  # there is no group
+    def group_offset(self, partition: Partition) -> int | None:  # noqa: ARG002  # there is no group
         """Nobody believes anything."""
         return None
 
@@ -90,7 +90,7 @@ class FileInput:
             self._assignment.revoked([self._partition])
 
 
-class Mark(NamedTuple):
+class InputMark(NamedTuple):
     """All records before an offset: how many bytes they have, and their CRC-32.
 
     Two runs of records with the same mark are taken for the same; the mark guards against mistakes,
@@ -102,13 +102,13 @@ class Mark(NamedTuple):
     crc: int
 
 
-class Reading:
+class RecordSequence:
     """Reads forward; `expected` is the mark that an earlier life has left, if there was one."""
 
-    def __init__(self, sources: Sequence[Source], expected: Mark | None = None) -> None:
+    def __init__(self, sources: Sequence[Source], expected: InputMark | None = None) -> None:
         self._sources = sources
         self.expected = expected
-        self._marks: deque[Mark] = deque()
+        self._marks: deque[InputMark] = deque()
         self._damage: BrokenFile | None = None
         self._restart()
 
@@ -152,7 +152,7 @@ class Reading:
             raise self._damage
         return found
 
-    def mark(self, offset: int) -> Mark | None:
+    def mark(self, offset: int) -> InputMark | None:
         """The mark at an offset that was read, and not forgotten."""
         return next((mark for mark in self._marks if mark.offset == offset), None)
 
@@ -163,7 +163,7 @@ class Reading:
 
     def _restart(self) -> None:
         self._values: Iterator[bytes] = chain.from_iterable(self._sources)
-        self._last = Mark(0, 0, 0)
+        self._last = InputMark(0, 0, 0)
         self._marks.clear()
         self._marks.append(self._last)
         self._exhausted = False
@@ -181,7 +181,7 @@ class Reading:
                 )
             return None
         last = self._last
-        mark = Mark(last.offset + 1, last.bytes + len(value), zlib.crc32(value, last.crc))
+        mark = InputMark(last.offset + 1, last.bytes + len(value), zlib.crc32(value, last.crc))
         if expected is not None and mark.offset == expected.offset and mark != expected:
             raise InputChanged(
                 f"the first {expected.offset} records are not those that the checkpoint was made of"

@@ -21,11 +21,11 @@ from typing import Any, BinaryIO, Final, NamedTuple
 from stream_fs.checkpoint.fields import Malformed, Plain, field, mapping, pack, unpack, whole
 from stream_fs.checkpoint.files import close_after_all, sync_directory, writing
 from stream_fs.errors import CorruptJournal, NoOwnership
-from stream_fs.pipeline.ports import Stored
-from stream_fs.replay.input import Mark
+from stream_fs.pipeline.ports import StoredRecord
+from stream_fs.replay.input import InputMark
 
 
-class Earlier(NamedTuple):
+class SavedRun(NamedTuple):
     """How a replay was begun, how long its outputs were, and which records were behind it.
 
     Nothing is known of what never was noted.
@@ -33,16 +33,16 @@ class Earlier(NamedTuple):
 
     run: Mapping[str, object] | None
     outputs: Mapping[str, int]
-    input: Mark | None
+    input: InputMark | None
 
 
-def earlier(journal: Journal) -> Earlier:
+def earlier(journal: Journal) -> SavedRun:
     """The life before; raises `CorruptJournal` for notes that none of ours has written."""
     notes = journal.notes
     try:
         run, outputs, noted = notes.get("run"), notes.get("outputs"), notes.get("input")
         lengths = {} if outputs is None else mapping(outputs)
-        return Earlier(
+        return SavedRun(
             None if run is None else mapping(run),
             {topic: whole(lengths, topic) for topic in lengths},
             None if noted is None else _mark(noted),
@@ -53,9 +53,9 @@ def earlier(journal: Journal) -> Earlier:
         ) from error
 
 
-def _mark(noted: object) -> Mark:
-    fields = dict(zip(Mark._fields, field({"input": noted}, "input", list), strict=False))
-    return Mark(*(whole(fields, name) for name in Mark._fields))
+def _mark(noted: object) -> InputMark:
+    fields = dict(zip(InputMark._fields, field({"input": noted}, "input", list), strict=False))
+    return InputMark(*(whole(fields, name) for name in InputMark._fields))
 
 
 MAGIC: Final = b"stream-fs replay 1\n"
@@ -73,7 +73,7 @@ class Journal:
 
     def __init__(self, path: Path | None, *, writing: bool = True) -> None:
         self._path = path
-        self.records: list[Stored] = []
+        self.records: list[StoredRecord] = []
         """In the order of their offsets; older ones of the same key may be gone."""
         self.end = 0
         """The offset behind the last record, void ones included."""
@@ -102,7 +102,7 @@ class Journal:
         self.end += 1
         return self.end - 1
 
-    def commit(self, records: Sequence[Stored], notes: Mapping[str, Plain]) -> None:
+    def commit(self, records: Sequence[StoredRecord], notes: Mapping[str, Plain]) -> None:
         """Add a transaction; it is safe on disk when this returns.
 
         Raises `CannotWrite` where the disk is full: the transaction does not count then, and the
@@ -123,11 +123,11 @@ class Journal:
             close_after_all(self._file)
             self._file = None
 
-    def _body(self, records: Sequence[Stored], notes: Mapping[str, Plain]) -> bytes:
+    def _body(self, records: Sequence[StoredRecord], notes: Mapping[str, Plain]) -> bytes:
         rows = [[record.offset, record.key, record.value] for record in records]
         return pack({"records": rows, "end": self.end, "notes": notes})
 
-    def _take(self, records: Sequence[Stored], notes: Mapping[str, Any]) -> None:
+    def _take(self, records: Sequence[StoredRecord], notes: Mapping[str, Any]) -> None:
         self.records += records
         self.notes |= notes
         # An estimate is enough: of three snapshots at least one has been replaced.
@@ -167,7 +167,7 @@ class Journal:
         for row in field(transaction, "records", list):
             match row:
                 case [int(offset), bytes(key), bytes() | None as value]:
-                    records.append(Stored(offset, key, value))
+                    records.append(StoredRecord(offset, key, value))
                 case _:
                     raise Malformed("a record is not offset, key, value")
         self.end = whole(transaction, "end")

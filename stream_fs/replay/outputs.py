@@ -12,10 +12,10 @@ import orjson
 
 from stream_fs.checkpoint.files import close_after_all, sync_directory, writing
 from stream_fs.errors import InvalidParameter, ReplayChanged
-from stream_fs.pipeline.ports import Outgoing
+from stream_fs.pipeline.ports import OutgoingRecord
 from stream_fs.wire import Format
 
-Written = Callable[[Outgoing], bytes]
+Written = Callable[[OutgoingRecord], bytes]
 
 
 class Output(Protocol):
@@ -28,7 +28,7 @@ class Output(Protocol):
         """Begin behind so many bytes, and drop what an earlier life has left behind them."""
         ...
 
-    def append(self, records: Sequence[Outgoing]) -> None:
+    def append(self, records: Sequence[OutgoingRecord]) -> None:
         """Write records; they are safe when this returns."""
         ...
 
@@ -61,7 +61,7 @@ class FileOutput:
             sync_directory(self._path.parent)
         self.length = length
 
-    def append(self, records: Sequence[Outgoing]) -> None:
+    def append(self, records: Sequence[OutgoingRecord]) -> None:
         """Write, and wait for the disk; `CannotWrite` where it is full."""
         assert self._file is not None
         with writing(self._path):
@@ -89,7 +89,7 @@ class StreamOutput:
         if length:
             raise ReplayChanged(checkpoint, [f"output: {length} bytes of a file → a stream"])
 
-    def append(self, records: Sequence[Outgoing]) -> None:
+    def append(self, records: Sequence[OutgoingRecord]) -> None:
         """Write at once, for whoever waits at the other end; `CannotWrite` where it is full."""
         with writing("standard output"):
             for record in records:
@@ -108,7 +108,7 @@ class NoOutput:
     def begin(self, length: int, checkpoint: str) -> None:
         """Nothing to begin."""
 
-    def append(self, records: Sequence[Outgoing]) -> None:
+    def append(self, records: Sequence[OutgoingRecord]) -> None:
         """Nothing is kept."""
 
     def close(self) -> None:
@@ -121,7 +121,7 @@ def ranking_lines(format: Format) -> Written:
     return lambda record: (record.value or b"") + end
 
 
-def dead_letter_line(record: Outgoing) -> bytes:
+def dead_letter_line(record: OutgoingRecord) -> bytes:
     """A dead letter in JSON, one a line: key and value as Base64, headers as text."""
     return orjson.dumps(
         {

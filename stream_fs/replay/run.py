@@ -17,9 +17,9 @@ from stream_fs.errors import CorruptJournal, InvalidParameter, ReplayChanged
 from stream_fs.pipeline import events
 from stream_fs.pipeline.ports import Partition
 from stream_fs.pipeline.settings import StreamSettings
-from stream_fs.pipeline.task import Surroundings
+from stream_fs.pipeline.task import Runtime
 from stream_fs.pipeline.worker import Worker
-from stream_fs.replay.input import Mark, Reading
+from stream_fs.replay.input import InputMark, RecordSequence
 from stream_fs.replay.journal import Journal, earlier
 from stream_fs.replay.outputs import NoOutput, Output
 from stream_fs.replay.sources import Source
@@ -171,7 +171,7 @@ def replay(
             [plan.topic],
             settings,
             transport,
-            Surroundings(time.monotonic, observer, step),
+            Runtime(time.monotonic, observer, step),
             jitter=lambda: 0.0,
             grace=math.inf,
         )
@@ -220,7 +220,7 @@ def _opened(plan: Plan, settings: StreamSettings) -> Iterator[FileTransport]:
             settings.state_topics[plan.topic],
             journal,
             outputs,
-            Reading(plan.sources, before.input),
+            RecordSequence(plan.sources, before.input),
             plan.timestamp,
         )
         if before.run is None:
@@ -237,7 +237,7 @@ def _length(journal: Journal, lengths: Mapping[str, int], topic: str) -> int:
 class _Observer:
     """Counts, for the summary."""
 
-    def __init__(self, summary: Summary, left: Mark | None) -> None:
+    def __init__(self, summary: Summary, left: InputMark | None) -> None:
         self._summary = summary
         self._left = left
         self._unpublished: deque[int] = deque()

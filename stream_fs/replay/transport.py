@@ -15,8 +15,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from stream_fs.checkpoint import decode_progress, parse_key
 from stream_fs.checkpoint.fields import LARGEST, Plain
 from stream_fs.errors import AbortableError, FatalError, FencedError
-from stream_fs.pipeline.ports import Assignment, Outgoing, Partition, StateLogs, Stored
-from stream_fs.replay.input import FileInput, Reading
+from stream_fs.pipeline.ports import (
+    Assignment,
+    OutgoingRecord,
+    Partition,
+    StateLogReader,
+    StoredRecord,
+)
+from stream_fs.replay.input import FileInput, RecordSequence
 from stream_fs.replay.journal import Journal
 from stream_fs.replay.outputs import Output
 
@@ -36,7 +42,7 @@ class JournalLog:
         records = self._journal.records
         return records[0].offset if records else self._journal.end
 
-    def scan(self, start: int, end: int) -> Iterator[Stored | None]:
+    def scan(self, start: int, end: int) -> Iterator[StoredRecord | None]:
         """The records in [start, end); nothing has to be waited for."""
         yield from [record for record in self._journal.records if start <= record.offset < end]
 
@@ -55,7 +61,7 @@ class Unbounded:
         """The first offset."""
         return 0
 
-    def scan(self, start: int, end: int) -> Iterator[Stored | None]:  # noqa: ARG002  # nothing is there
+    def scan(self, start: int, end: int) -> Iterator[StoredRecord | None]:  # noqa: ARG002  # nothing is there
         """Nothing."""
         yield from ()
 
@@ -75,7 +81,7 @@ class FileTransport:
         state_topic: str,
         journal: Journal,
         outputs: Mapping[str, Output] | None = None,
-        reading: Reading | None = None,
+        reading: RecordSequence | None = None,
         timestamp: Callable[[int], int] = lambda _: 0,
     ) -> None:
         self.partition = partition
@@ -114,7 +120,7 @@ class FileTransport:
         """There is none: a single partition is not merged."""
         raise FatalError(f"the files are those of {self.partition} alone: nothing can be merged")
 
-    def state_logs(self) -> StateLogs:
+    def state_logs(self) -> StateLogReader:
         """None either: see `merge_outbox`."""
         raise FatalError(f"the files are those of {self.partition} alone: nothing can be merged")
 
@@ -128,17 +134,17 @@ class FileTransport:
 
 
 class FileOutbox:
-    """See `stream_fs.pipeline.ports.Outbox`; a transaction is in memory until it is committed."""
+    """See `pipeline.ports.Publisher`; a transaction is in memory until it is committed."""
 
     def __init__(self, transport: FileTransport, *, legacy: bool) -> None:
         self._transport = transport
         self._legacy = legacy
         self._tenure: int | None = None
-        self._state: list[Stored] = []
-        self._published: dict[str, list[Outgoing]] = {}
+        self._state: list[StoredRecord] = []
+        self._published: dict[str, list[OutgoingRecord]] = {}
         self._open = False
 
-    def take_over(self) -> bool:
+    def acquire(self) -> bool:
         """Fence every other outbox of this kind; other processes are kept out by a lock."""
         self._void()
         self._transport.tenures[self._legacy] += 1
@@ -150,7 +156,7 @@ class FileOutbox:
         self._check()
         self._open = True
 
-    def send(self, records: Sequence[Outgoing]) -> list[int]:
+    def send(self, records: Sequence[OutgoingRecord]) -> list[int]:
         """Keep the records for the commit; offsets are the journal's, or the place in the output.
 
         Raises `FatalError` for a topic that has no file.
@@ -178,11 +184,11 @@ class FileOutbox:
         self._void()
         self._tenure = None
 
-    def _keep(self, record: Outgoing) -> int:
+    def _keep(self, record: OutgoingRecord) -> int:
         transport = self._transport
         if record.topic == transport.state_topic:
             offset = transport.journal.reserve()
-            self._state.append(Stored(offset, record.key or b"", record.value))
+            self._state.append(StoredRecord(offset, record.key or b"", record.value))
             return offset
         if record.topic not in transport.outputs:
             raise FatalError(f"there is no file for what is published to {record.topic}")

@@ -43,7 +43,7 @@ class Profile:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Evidence:
+class PresentRows:
     """A view's present rows of this chunk (n × d), their positions and their sum (d).
 
     `gram` (n×n) has the products of y = x̃ − `origin` (d), a point near which the rows lie.
@@ -116,7 +116,7 @@ def _spread_points(points: Floats, count: int, source: np.random.Generator) -> F
     return points[chosen]
 
 
-def clusters_before(view: Evidence, stored: Profile) -> Clusters:
+def clusters_before(view: PresentRows, stored: Profile) -> Clusters:
     """The clusters so far, by one product with the chunk's rows."""
     origin = view.origin.astype(np.float64)
     B = np.empty((len(stored.C) + 1, len(origin)))
@@ -126,7 +126,7 @@ def clusters_before(view: Evidence, stored: Profile) -> Clusters:
     return Clusters(stored.C, stored.n, np.ascontiguousarray(seen), B @ B.T)
 
 
-def clusters_with(before: Clusters, view: Evidence, P: Floats) -> Clusters:
+def clusters_with(before: Clusters, view: PresentRows, P: Floats) -> Clusters:
     """The clusters with this chunk's rows, weighted by P.
 
     B becomes B + YᵀP̃ with P̃ = [P, 1], so that BᵀYᵀ gains P̃ᵀYYᵀ.
@@ -138,7 +138,7 @@ def clusters_with(before: Clusters, view: Evidence, P: Floats) -> Clusters:
     return Clusters(before.C + share[:-1].sum(axis=1), before.n + len(view.at), seen, among)
 
 
-def _spread(view: Evidence, share: Working) -> Working:
+def _spread(view: PresentRows, share: Working) -> Working:
     """P̃ᵀYYᵀ, ((K+1)×n): with n×n products that are known, or with the rows where that is less."""
     n, d = view.rows.shape
     if n <= 2 * d or not isinstance(view.rows, np.ndarray):
@@ -148,7 +148,7 @@ def _spread(view: Evidence, share: Working) -> Working:
 
 
 def assign(
-    size: int, evidence: Sequence[Evidence], clusters: Sequence[Clusters], count: int
+    size: int, evidence: Sequence[PresentRows], clusters: Sequence[Clusters], count: int
 ) -> Floats:
     """P = softmax(3·A) of the chunk's rows to the `count` clusters of every view; (N×K).
 
@@ -169,7 +169,7 @@ def assign(
     return np.ascontiguousarray(total.T)
 
 
-def _affinity(view: Evidence, known: Clusters) -> Floats:
+def _affinity(view: PresentRows, known: Clusters) -> Floats:
     """Standardised cosines of the cluster means with one view's present rows; (K×n)."""
     filled = 1e-12 * known.n < known.C
     scale = np.append(np.where(filled, 1 / np.where(filled, known.C, 1.0), 0.0), 1 / known.n)

@@ -28,7 +28,7 @@ from stream_fs.selector.core import nearest_in_use
 from stream_fs.selector.graph import Graph, neighbour_graph
 from stream_fs.selector.imputation import energy, impute, transposed_product
 from stream_fs.selector.initialization import (
-    Evidence,
+    PresentRows,
     Profile,
     assign,
     clusters_before,
@@ -76,7 +76,7 @@ class _Part:
     range: Range | None
     graph: Graph
     problem: Problem
-    evidence: Evidence
+    evidence: PresentRows
 
     @property
     def new(self) -> bool:
@@ -182,7 +182,7 @@ def _part(state: State, view: View, before: ViewState, given: ViewRows) -> _Part
     )
     nearest = nearest_in_use()(products, params.neighbours)
     graph = neighbour_graph(products, nearest, data.at, data.size)
-    evidence = Evidence(rows, data.at, total, origin, products)
+    evidence = PresentRows(rows, data.at, total, origin, products)
     return _Part(view, before, span, graph, problem, evidence)
 
 
@@ -313,7 +313,7 @@ def _commit_view(part: _Part, P: Floats, G: Working) -> ViewState:
     )
 
 
-def _add_moments(before: Moments, evidence: Evidence, P: Floats) -> Moments:
+def _add_moments(before: Moments, evidence: PresentRows, P: Floats) -> Moments:
     share = P[evidence.at]
     return Moments(
         C=before.C + share.sum(axis=0),
@@ -324,7 +324,7 @@ def _add_moments(before: Moments, evidence: Evidence, P: Floats) -> Moments:
     )
 
 
-def _add_sketch(before: Sketch, evidence: Evidence, G: Working) -> Sketch:
+def _add_sketch(before: Sketch, evidence: PresentRows, G: Working) -> Sketch:
     drawn = G[evidence.at]
     Y = np.add(before.Y, cross(evidence.rows, drawn), order="C")
     return Sketch(Y, before.g + drawn.sum(axis=0))

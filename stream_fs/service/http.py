@@ -31,7 +31,7 @@ class TooMuch(Exception):
     """The request is larger than anything we would answer."""
 
 
-class Bounded(io.RawIOBase):
+class LimitedReader(io.RawIOBase):
     """What a socket receives, up to a number of bytes and a moment."""
 
     def __init__(self, connection: socket.socket, most_bytes: int, seconds: float) -> None:
@@ -262,7 +262,7 @@ class _Handler(BaseHTTPRequestHandler):
         super().setup()
         self.rfile.close()
         limits = (MOST_REQUEST_BYTES, self.server.most_seconds)
-        self.rfile = io.BufferedReader(Bounded(self.connection, *limits))
+        self.rfile = io.BufferedReader(LimitedReader(self.connection, *limits))
 
     def handle_one_request(self) -> None:
         self.close_connection = True

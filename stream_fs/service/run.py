@@ -16,7 +16,7 @@ from stream_fs.errors import StreamFsError
 from stream_fs.kafka import KafkaTransport, Topics
 from stream_fs.pipeline import events
 from stream_fs.pipeline.ports import Partition
-from stream_fs.pipeline.task import Surroundings
+from stream_fs.pipeline.task import Runtime
 from stream_fs.pipeline.worker import Worker
 from stream_fs.service import http
 from stream_fs.service.configuration import Configuration
@@ -28,9 +28,9 @@ from stream_fs.service.observability.metrics import Metrics
 from stream_fs.service.observability.reporting import log_event
 from stream_fs.service.observability.status import StatusObserver
 from stream_fs.service.observability.status_document import Health
-from stream_fs.service.process.executor import Aside
+from stream_fs.service.process.executor import CommitThreads
 from stream_fs.service.process.memory import keep_freed_memory, spare_what_stays
-from stream_fs.service.process.signals import Stopping
+from stream_fs.service.process.signals import SignalHandler
 from stream_fs.service.process.watchdog import Watchdog
 from stream_fs.service.topics import topic_gaps, topic_problems
 
@@ -41,7 +41,7 @@ _LAG_SECONDS = 5.0
 
 def run(
     configuration: Configuration,
-    stopping: Stopping,
+    stopping: SignalHandler,
     *,
     step: Callable[[str], None] = lambda _: None,
 ) -> ExitCode:
@@ -80,14 +80,14 @@ def run(
         # One thread for the sums: more processes, not more threads, and the same bytes each time.
         stack.enter_context(threadpool_limits(1))
         stopping.begin()
-        states, aside = configuration.state_topics(), Aside()
+        states, aside = configuration.state_topics(), CommitThreads()
         worker = Worker(
             configuration.stream.topics,
             configuration.stream_settings(),
             KafkaTransport(
                 settings, configuration.stream.name, states.__getitem__, watchdog.progress
             ),
-            Surroundings(time.monotonic, observe, step, lambda call: aside(watchdog.watched(call))),
+            Runtime(time.monotonic, observe, step, lambda call: aside(watchdog.watched(call))),
             jitter=lambda: random.uniform(0.25, 1.0),  # noqa: S311  # it spreads retries
             grace=configuration.service.grace_seconds,
         )
@@ -131,7 +131,7 @@ def _loop(
     worker: Worker,
     observers: Sequence[Callable[[Partition, int], None]],
     watchdog: Watchdog,
-    stopping: Stopping,
+    stopping: SignalHandler,
 ) -> None:
     """Turn after turn; `observers` get the lag of every partition now and then."""
     due = time.monotonic()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from stream_fs.kafka import (
-    TopicPlan,
     Topics,
+    TopicSpec,
     dead_letters_plan,
     input_plan,
     rankings_plan,
@@ -24,7 +24,7 @@ def topic_plans(
     *,
     partitions: int = 1,
     replication: int = BROKER_DEFAULT,
-) -> list[TopicPlan]:
+) -> list[TopicSpec]:
     """Every topic that the stream needs; `partitions` are for input topics that do not exist yet.
 
     Rankings and dead letters are few: one partition keeps all of them in order.

@@ -20,22 +20,22 @@ from stream_fs.wire.rankings.message import (
     Source,
     Top,
     merged_message,
+    published_counts,
     ranking_message,
-    top_counts,
 )
 from stream_fs.wire.rankings.size import largest_ranking
-from stream_fs.wire.records.batch import Batch, Part, to_chunk
+from stream_fs.wire.records.batch import Batch, BatchView, to_chunk
 from stream_fs.wire.records.decoder import RecordDecoder
 from stream_fs.wire.records.encoder import Sparse, encode_record
 
 __all__ = [
     "Batch",
+    "BatchView",
     "Continuity",
     "DeclaredView",
     "Dtype",
     "Format",
     "Limits",
-    "Part",
     "RankingMessage",
     "RecordDecoder",
     "Source",
@@ -50,8 +50,8 @@ __all__ = [
     "largest_ranking",
     "merged_message",
     "publish",
+    "published_counts",
     "ranking_format",
     "ranking_message",
     "to_chunk",
-    "top_counts",
 ]

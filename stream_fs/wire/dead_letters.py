@@ -55,7 +55,7 @@ def dead_letter_limit(largest_message: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Letter:
+class DeadLetter:
     """A bad record, what is wrong with it, and headers about parts of it that were shortened.
 
     `size` is how many bytes its dead letter needed when it was made by `of`; it stays when the
@@ -69,7 +69,7 @@ class Letter:
     limit: float = math.inf
 
     @classmethod
-    def of(cls, message: Message, bad: BadRecord, limit: int) -> Letter:
+    def of(cls, message: Message, bad: BadRecord, limit: int) -> DeadLetter:
         """The dead letter of a message, shortened if it would need more bytes than the limit."""
         fitting = cls(message, bad).shortened(limit)
         return replace(fitting, size=message_bytes(fitting.payload))
@@ -79,7 +79,7 @@ class Letter:
         """The dead letter as it is published."""
         return dead_letter(self.message, self.bad, self.cuts)
 
-    def shortened(self, most: int) -> Letter:
+    def shortened(self, most: int) -> DeadLetter:
         """With as few parts shortened as it takes to need at most so many bytes.
 
         Parts of up to `KEPT_BYTES` stay whole, so a limit below some 6 kB may not be reached.
@@ -129,7 +129,7 @@ def _largest_part(message: Message) -> Part | None:
     return part if sizes[part] > KEPT_BYTES else None
 
 
-def _cut(letter: Letter, part: Part) -> Letter:
+def _cut(letter: DeadLetter, part: Part) -> DeadLetter:
     """The letter with one part shortened, and headers about it."""
     message = letter.message
     if part == "headers":

@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 from stream_fs.broker import running_broker
 from stream_fs.checkpoint import Progress, SnapshotPlace
 from stream_fs.kafka import ClientSettings, KafkaTransport
-from stream_fs.pipeline.merge.snapshot_cache import Gathering
+from stream_fs.pipeline.merge.snapshot_cache import SnapshotCache
 from stream_fs.pipeline.outcome import Model, progress_record, snapshot_records
 from stream_fs.pipeline.ports import Partition
 from stream_fs.pipeline.settings import StreamSettings
@@ -62,7 +62,7 @@ def _measured(topics: Topics, shape: Shape, count: int) -> list[str]:
     client = ClientSettings(topics.bootstrap, topics.unique("group"))
     transport = KafkaTransport(client, "s", settings.state_topics.__getitem__)
     writer = _Writer(transport, settings, topic, count, shape)
-    gathering = Gathering([topic], settings, transport, time.monotonic, _unexpected)
+    gathering = SnapshotCache([topic], settings, transport, time.monotonic, _unexpected)
     looks, longest = [], []
     for _ in range(ROUNDS + 1):
         size = writer.write()
@@ -84,7 +84,7 @@ def _measured(topics: Topics, shape: Shape, count: int) -> list[str]:
     ]
 
 
-def _look(gathering: Gathering) -> tuple[float, float]:
+def _look(gathering: SnapshotCache) -> tuple[float, float]:
     """Seconds of a look, and of its longest step; between steps a loop has other things to do."""
     longest = 0.0
     began = mark = time.perf_counter()
@@ -113,7 +113,7 @@ class _Writer:
         self._settings = settings
         self._places = [Partition(topic, number) for number in range(count)]
         self._outbox = transport.merge_outbox()
-        while not self._outbox.take_over():
+        while not self._outbox.acquire():
             pass
         self._state, _ = warm_model(shape, 1)
         self._number = 0

@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 from stream_fs.checkpoint import decode, encode
 from stream_fs.selector import State, initial_state, params, rank, update
 from stream_fs.selector.merge.combine import merge
-from stream_fs.wire.rankings.message import top_counts
+from stream_fs.wire.rankings.message import published_counts
 from tests.benchmarks.measure import peak_bytes, take_turns
 from tests.benchmarks.table import aligned
 from tests.benchmarks.workload import Shape, stream
@@ -66,7 +66,7 @@ def measured(shape: Shape, partitions: Sequence[int], turns: int) -> Iterator[li
                 "read": partial(decode, saved.manifest, saved.parts, chosen),
                 "merge": partial(merge, states),
                 "rank": partial(rank, merged),
-                "top": partial(rank, merged, top_counts(chosen, 50)),
+                "top": partial(rank, merged, published_counts(chosen, 50)),
             },
             turns,
         )

@@ -203,7 +203,7 @@ def test_what_is_open_or_has_the_focus_stays_so(
     expect(third.locator("summary .told")).to_contain_text("ranking 2")
     expect(third.locator(".view").first).to_be_visible()
     expect(third.locator("summary")).to_be_focused()
-    made_up.observe(events.PartitionGone(FIRST))
+    made_up.observe(events.PartitionReleased(FIRST))
     expect(page.locator("details.ranking")).to_have_count(2)
     expect(page.locator("details.ranking").nth(1).locator("summary")).to_be_focused()
 

@@ -179,25 +179,25 @@ class InputContract:
     def test_the_group_knows_what_it_was_advised(self, backend: Backend) -> None:
         one, two = filled(backend, 3, partitions=2)
         member, source = joined(backend, [one, two])
-        assert source.advised(one) is None
-        source.advise({})
-        source.advise({one: 2, two: 0})
+        assert source.group_offset(one) is None
+        source.commit_group_offset({})
+        source.commit_group_offset({one: 2, two: 0})
 
         def known() -> bool:
             member.poll(source, 0.01)
-            return (source.advised(one), source.advised(two)) == (2, 0)
+            return (source.group_offset(one), source.group_offset(two)) == (2, 0)
 
         until(known, "the offsets are committed")
         source.close()
         member, source = joined(backend, [one, two])
-        assert (source.advised(one), source.advised(two)) == (2, 0)
+        assert (source.group_offset(one), source.group_offset(two)) == (2, 0)
         source.close()
 
     def test_what_was_advised_decides_nothing(self, backend: Backend) -> None:
         (partition,) = filled(backend, 5)
         member, source = joined(backend, [partition])
-        source.advise({partition: 4})
-        until(lambda: source.advised(partition) == 4, "the offset is committed")
+        source.commit_group_offset({partition: 4})
+        until(lambda: source.group_offset(partition) == 4, "the offset is committed")
         source.resume(partition, 1)
         member.receives(source, partition, 4)
         assert member.offsets(partition) == [1, 2, 3, 4]

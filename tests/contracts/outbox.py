@@ -1,4 +1,4 @@
-"""What every `Outbox` promises."""
+"""What every `Publisher` promises."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from collections.abc import Callable
 import pytest
 
 from stream_fs.errors import FencedError
-from stream_fs.pipeline.ports import Outbox, Outgoing, Partition
+from stream_fs.pipeline.ports import OutgoingRecord, Partition, Publisher
 from tests.contracts.backend import Backend, Published
 from tests.contracts.waiting import everything, owner, published, until
 
 
-def records(topic: str, *values: bytes, partition: int | None = 0) -> list[Outgoing]:
-    return [Outgoing(topic, b"key", value, partition=partition) for value in values]
+def records(topic: str, *values: bytes, partition: int | None = 0) -> list[OutgoingRecord]:
+    return [OutgoingRecord(topic, b"key", value, partition=partition) for value in values]
 
 
 def values(found: list[Published]) -> list[bytes | None]:
     return [record.value for record in found]
 
 
-def publish(outbox: Outbox, topic: str, value: bytes) -> None:
+def publish(outbox: Publisher, topic: str, value: bytes) -> None:
     outbox.begin()
     outbox.send(records(topic, value))
     outbox.commit()
 
 
-def assert_separate(backend: Backend, topic: str, make: Callable[[bool], Outbox]) -> None:
+def assert_separate(backend: Backend, topic: str, make: Callable[[bool], Publisher]) -> None:
     """A legacy owner and the present one do not fence each other, but those of their kind."""
     old, present = owner(make(True)), owner(make(False))
     for outbox in (old, present):
@@ -62,9 +62,9 @@ class OutboxContract:
         outbox.begin()
         outbox.send(
             [
-                Outgoing(topic, b"key", b"value", headers, partition=0),
-                Outgoing(topic, b"tombstone", None, partition=0),
-                Outgoing(topic, None, b"", partition=0),
+                OutgoingRecord(topic, b"key", b"value", headers, partition=0),
+                OutgoingRecord(topic, b"tombstone", None, partition=0),
+                OutgoingRecord(topic, None, b"", partition=0),
             ]
         )
         outbox.commit()

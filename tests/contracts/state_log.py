@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import islice
 
-from stream_fs.pipeline.ports import Outgoing, Partition
+from stream_fs.pipeline.ports import OutgoingRecord, Partition
 from tests.contracts.backend import Backend
 from tests.contracts.waiting import everything, owner, until
 
@@ -152,8 +152,8 @@ class State:
         self.outbox = owner(backend.transport().outbox(self.partition))
         self.log = backend.transport().state_log(self.partition)
 
-    def records(self, *values: bytes | None) -> list[Outgoing]:
-        return [Outgoing(self._topic, b"key", value, partition=0) for value in values]
+    def records(self, *values: bytes | None) -> list[OutgoingRecord]:
+        return [OutgoingRecord(self._topic, b"key", value, partition=0) for value in values]
 
     def committed(self, *values: bytes | None) -> list[int]:
         self.outbox.begin()

@@ -1,8 +1,8 @@
-"""What every `StateLogs` promises."""
+"""What every `StateLogReader` promises."""
 
 from __future__ import annotations
 
-from stream_fs.pipeline.ports import Outgoing, Partition
+from stream_fs.pipeline.ports import OutgoingRecord, Partition
 from tests.contracts.backend import Backend
 from tests.contracts.waiting import everything, owner, until
 
@@ -12,7 +12,9 @@ def write(backend: Backend, partition: Partition, *values: bytes) -> None:
     topic = backend.state_topic(partition.topic)
     outbox = owner(backend.transport().outbox(partition))
     outbox.begin()
-    outbox.send([Outgoing(topic, b"key", value, partition=partition.number) for value in values])
+    outbox.send(
+        [OutgoingRecord(topic, b"key", value, partition=partition.number) for value in values]
+    )
     outbox.commit()
     outbox.close()
 
@@ -40,7 +42,7 @@ class StateLogsContract:
         place = Partition(backend.topic(), 0)
         outbox = owner(backend.transport().outbox(place))
         outbox.begin()
-        record = Outgoing(backend.state_topic(place.topic), b"key", b"open", partition=0)
+        record = OutgoingRecord(backend.state_topic(place.topic), b"key", b"open", partition=0)
         (offset,) = outbox.send([record])
         logs = backend.transport().state_logs()
         assert logs.ends([place.topic])[place] == offset + 1

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from stream_fs.errors import RetriableError
-from stream_fs.pipeline.ports import Input, Outbox, Partition, StateLog, Stored
+from stream_fs.pipeline.ports import Input, Partition, Publisher, StateLog, StoredRecord
 from stream_fs.records import Message
 from tests.contracts.backend import Backend, Published
 
@@ -22,12 +22,12 @@ def until(condition: Callable[[], bool], what: str) -> None:
             raise TimeoutError(what)
 
 
-def owner(outbox: Outbox) -> Outbox:
+def owner(outbox: Publisher) -> Publisher:
     """The outbox, when it has taken over."""
 
     def taken() -> bool:
         try:
-            return outbox.take_over()
+            return outbox.acquire()
         except RetriableError:  # it takes long; the call may be made again
             return False
 
@@ -47,7 +47,7 @@ def published(backend: Backend, topic: str, count: int, partition: int = 0) -> l
     return backend.published(topic, partition)
 
 
-def everything(log: StateLog, start: int = 0, end: int | None = None) -> list[Stored]:
+def everything(log: StateLog, start: int = 0, end: int | None = None) -> list[StoredRecord]:
     """All committed records of the log, or of a part of it."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     records = []

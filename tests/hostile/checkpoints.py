@@ -32,8 +32,8 @@ from stream_fs.checkpoint.files import Export, read_export, write_export
 from stream_fs.pipeline.checkpoint_reader import newest_usable
 from stream_fs.pipeline.outcome import model_of
 from stream_fs.pipeline.ownership import locate
-from stream_fs.pipeline.ports import Partition, Stored
-from stream_fs.replay.input import Reading
+from stream_fs.pipeline.ports import Partition, StoredRecord
+from stream_fs.replay.input import RecordSequence
 from stream_fs.replay.journal import MAGIC, Journal, earlier
 from stream_fs.replay.run import check_same
 from stream_fs.selector import rank
@@ -82,7 +82,7 @@ class Log:
     """A state partition that holds these records."""
 
     def __init__(self, records: list[tuple[bytes, bytes | None]]) -> None:
-        self._records = [Stored(offset, *record) for offset, record in enumerate(records)]
+        self._records = [StoredRecord(offset, *record) for offset, record in enumerate(records)]
 
     def start(self) -> int:
         return 0
@@ -90,7 +90,7 @@ class Log:
     def end(self) -> int:
         return len(self._records)
 
-    def scan(self, start: int, end: int) -> Iterator[Stored | None]:
+    def scan(self, start: int, end: int) -> Iterator[StoredRecord | None]:
         yield from self._records[max(0, start) : max(0, end)]
 
     def close(self) -> None:
@@ -168,7 +168,7 @@ class InFile:
         journal.close()
         before = earlier(journal)
         check_same(journal.name, before.run or {}, {"stream.name": "'a'"})
-        Reading([], before.input)
+        RecordSequence([], before.input)
 
     def journal_body(self, data: bytes) -> None:
         frame = struct.pack("<II", len(data), zlib.crc32(data)) + data
@@ -213,8 +213,8 @@ def targets(folder: Path) -> Iterator[Target]:
     yield Target(name="exported model", attempt=files.export, seeds=[path.read_bytes()], weight=2)
     path = folder / "journal"
     journal = Journal(path)
-    journal.commit([Stored(journal.reserve(), b"in/0/progress", progress)], NOTES)
-    journal.commit([Stored(journal.reserve(), b"in/0/0/manifest", None)], NOTES)
+    journal.commit([StoredRecord(journal.reserve(), b"in/0/progress", progress)], NOTES)
+    journal.commit([StoredRecord(journal.reserve(), b"in/0/0/manifest", None)], NOTES)
     journal.close()
     yield Target(name="journal", attempt=files.journal, seeds=[path.read_bytes()], weight=2)
     transaction = {"records": [[1, b"key", b"value"], [2, b"key", None]], "end": 3, "notes": NOTES}

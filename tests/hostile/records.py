@@ -11,7 +11,7 @@ import numpy as np
 import orjson
 
 from stream_fs.cli.ranking_display import PlainLines
-from stream_fs.pipeline.ports import Outgoing
+from stream_fs.pipeline.ports import OutgoingRecord
 from stream_fs.records import BadRecord, Message
 from stream_fs.replay.outputs import dead_letter_line
 from stream_fs.replay.rewriter import Rewriter
@@ -116,7 +116,9 @@ def letter_headers(data: bytes) -> None:
     bad = RecordDecoder(VIEWS, "json").decode([data]).bad
     for one in bad:
         letter = dead_letter(Message("in", 0, 1, 0, data, data, headers), one)
-        line = dead_letter_line(Outgoing("out", letter.key, letter.value, letter.headers, None))
+        line = dead_letter_line(
+            OutgoingRecord("out", letter.key, letter.value, letter.headers, None)
+        )
         assert orjson.loads(line)["headers"]["stream-fs-reason"] == one.reason
     ranking_format(((name, data), ("content-type", data)))
 

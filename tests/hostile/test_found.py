@@ -24,7 +24,7 @@ from stream_fs.errors import (
     InvalidConfiguration,
     InvalidMessage,
 )
-from stream_fs.pipeline.ports import Outgoing
+from stream_fs.pipeline.ports import OutgoingRecord
 from stream_fs.replay.journal import Journal, earlier
 from stream_fs.replay.outputs import dead_letter_line
 from stream_fs.replay.rewriter import Rewriter
@@ -140,7 +140,7 @@ def test_what_cannot_be_written_anew_stays_as_it_is() -> None:
 
 def test_headers_that_are_no_text_go_into_the_file_of_dead_letters() -> None:
     line = dead_letter_line(
-        Outgoing("out", None, b"", (("own", b"\xff\x00"), ("none", None)), None)
+        OutgoingRecord("out", None, b"", (("own", b"\xff\x00"), ("none", None)), None)
     )
     assert json.loads(line)["headers"] == {"own": "\\xff\x00", "none": None}
 

@@ -21,7 +21,7 @@ from typing import NamedTuple, get_args
 from stream_fs.errors import StreamFsError
 from stream_fs.service.configuration import load
 from stream_fs.service.exit_codes import exit_code
-from stream_fs.service.process.signals import Stopping
+from stream_fs.service.process.signals import SignalHandler
 from stream_fs.service.run import run
 from tests.recovery.hindrances import Happening, happen, jumping_clock, slowness, stand_still
 
@@ -114,7 +114,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.stand is not None:
         hindrances.append(standing(options.stand))
     step = hook(options.die_at, options.then, hindrances)
-    with Stopping() as stopping:
+    with SignalHandler() as stopping:
         try:
             return run(load(options.config, os.environ, options.set), stopping, step=step)
         except StreamFsError as error:  # as the command does

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from stream_fs.errors import AbortableError, FencedError, OffsetGone, TransportError
-from stream_fs.pipeline.ports import Assignment, Outgoing, Partition, Stored
+from stream_fs.pipeline.ports import Assignment, OutgoingRecord, Partition, StoredRecord
 from stream_fs.records import Message
 
 Headers = tuple[tuple[str, bytes | None], ...]
-Call = Literal["take_over", "begin", "send", "commit", "abort"]
+Call = Literal["acquire", "begin", "send", "commit", "abort"]
 
 
 @dataclass(slots=True, eq=False)
@@ -177,16 +177,16 @@ class MemoryBroker:
 
 
 class MemoryOutbox:
-    """`ports.Outbox`: one epoch of a transactional id."""
+    """`ports.Publisher`: one epoch of a transactional id."""
 
     def __init__(self, broker: MemoryBroker, identity: str) -> None:
         self._broker = broker
         self._identity = identity
         self._epoch: int | None = None
 
-    def take_over(self) -> bool:
+    def acquire(self) -> bool:
         """Fence the previous owner."""
-        self._broker._failing("take_over", after=False)
+        self._broker._failing("acquire", after=False)
         self._broker._end(self._identity, "aborted")
         self._broker._owners[self._identity] += 1
         self._epoch = self._broker._owners[self._identity]
@@ -199,7 +199,7 @@ class MemoryOutbox:
             raise AbortableError("a transaction is open already")
         self._broker._open[self._identity] = _Transaction()
 
-    def send(self, records: Sequence[Outgoing]) -> list[int]:
+    def send(self, records: Sequence[OutgoingRecord]) -> list[int]:
         """Append to the open transaction."""
         self._check("send")
         transaction = self._transaction()
@@ -258,14 +258,14 @@ class MemoryStateLog:
         """The offset of the first record."""
         return self._log.start
 
-    def scan(self, start: int, end: int) -> Iterator[Stored | None]:
+    def scan(self, start: int, end: int) -> Iterator[StoredRecord | None]:
         """The committed records in [start, end)."""
         position = start
         while position < end:
             decided = min(end, self._log.stable_end)
             for entry in self._log.between(position, decided):
                 if entry.visible and entry.key is not None:
-                    yield Stored(entry.offset, entry.key, entry.value)
+                    yield StoredRecord(entry.offset, entry.key, entry.value)
                     if self._shared:
                         yield None
             position = max(position, decided)
@@ -278,7 +278,7 @@ class MemoryStateLog:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MemoryStateLogs:
-    """`ports.StateLogs`."""
+    """`ports.StateLogReader`."""
 
     broker: MemoryBroker
     state_topics: Mapping[str, str]
@@ -352,12 +352,12 @@ class MemoryInput:
         """Memory is always there."""
         return None
 
-    def advise(self, offsets: Mapping[Partition, int]) -> None:
+    def commit_group_offset(self, offsets: Mapping[Partition, int]) -> None:
         """Remember for `advised`."""
         for partition, offset in offsets.items():
             self._broker._advised[self._group, partition] = offset
 
-    def advised(self, partition: Partition) -> int | None:
+    def group_offset(self, partition: Partition) -> int | None:
         """What was advised last."""
         return self._broker._advised.get((self._group, partition))
 

@@ -15,20 +15,20 @@ from stream_fs.checkpoint import MergeProgress
 from stream_fs.errors import IncompatibleState, InvalidMessage
 from stream_fs.pipeline import events
 from stream_fs.pipeline.legacy import merge_migration_records
-from stream_fs.pipeline.merge.message import Merged, merged, parts_of
-from stream_fs.pipeline.merge.snapshot_cache import Gathering
+from stream_fs.pipeline.merge.message import PublishableMerge, merged, parts_of
+from stream_fs.pipeline.merge.snapshot_cache import SnapshotCache
 from stream_fs.pipeline.ownership import find_merge
-from stream_fs.pipeline.ports import Outbox, Partition, Transport
+from stream_fs.pipeline.ports import Partition, Publisher, Transport
 from stream_fs.pipeline.settings import StreamSettings
-from stream_fs.pipeline.task import Surroundings
-from stream_fs.pipeline.transaction import Failure, Steps, Transactions, retrying, wait
+from stream_fs.pipeline.task import Runtime
+from stream_fs.pipeline.transaction import Failure, Steps, TransactionRunner, retrying, wait
 from stream_fs.wire.rankings.message import Leading
 
 SHARE = 0.1
 """Of its process's time, so much is for looking at partitions, or else a step in every turn."""
 
 
-class Merging:
+class MergeLoop:
     """The models of all partitions, and the publisher of what they come to together."""
 
     def __init__(
@@ -36,7 +36,7 @@ class Merging:
         topics: Sequence[str],
         settings: StreamSettings,
         transport: Transport,
-        around: Surroundings,
+        around: Runtime,
         every: float,
     ) -> None:
         """`every` so many seconds it looks at the models; its state lies with the first topic's."""
@@ -45,11 +45,11 @@ class Merging:
         self._transport = transport
         self._around = around
         self._every = every
-        self._outbox: Outbox = transport.merge_outbox()
-        self._transactions = Transactions(
+        self._outbox: Publisher = transport.merge_outbox()
+        self._transactions = TransactionRunner(
             self._outbox, around.clock, self._failed, around.aside, around.sleep
         )
-        self._gathering = Gathering(topics, settings, transport, around.clock, around.observe)
+        self._gathering = SnapshotCache(topics, settings, transport, around.clock, around.observe)
         self._progress: MergeProgress | None = None
         self._leading: Leading | None = None
         self._refused: object = None
@@ -107,13 +107,13 @@ class Merging:
         Taking over comes before anything that waits: it voids what the previous owner left open,
         which whoever restores the partition at home has to wait for.
         """
-        while not self._outbox.take_over():
+        while not self._outbox.acquire():
             yield
         self._progress = yield from self._find_progress()
         if self._progress is None or self._progress.owner is None:
             yield from self._migrate()
         last = 0 if self._progress is None else self._progress.sequence
-        self._around.observe(events.MergeTaken(last))
+        self._around.observe(events.MergeAcquired(last))
 
     def _find_progress(self) -> Generator[None, None, MergeProgress | None]:
         return find_merge(self._transport, self._settings, self._home)
@@ -123,7 +123,7 @@ class Merging:
         previous = self._transport.merge_outbox(legacy=True)
         transactions = self._transactions.of(previous)
         try:
-            while not previous.take_over():
+            while not previous.acquire():
                 yield
             self._progress = legacy = yield from self._find_progress()
             if legacy is not None and legacy.owner is None:
@@ -143,7 +143,7 @@ class Merging:
         self._around.step("merge committed")
         self._committed(*outcome)
 
-    def _outcome(self) -> tuple[Merged, float] | None:
+    def _outcome(self) -> tuple[PublishableMerge, float] | None:
         """What is to be published, and the seconds that it took; None where there is nothing new.
 
         A partition that was in the last merged ranking, and cannot be read for a while, is waited
@@ -164,12 +164,12 @@ class Merging:
             return None
         return outcome, self._around.clock() - began
 
-    def _send(self, outcome: Merged) -> None:
+    def _send(self, outcome: PublishableMerge) -> None:
         self._around.step("merge begun")
         self._outbox.send(outcome.records)
         self._around.step("merge sent")
 
-    def _committed(self, outcome: Merged, seconds: float) -> None:
+    def _committed(self, outcome: PublishableMerge, seconds: float) -> None:
         self._progress, self._leading = outcome.progress, outcome.leading
         self._around.observe(
             events.MergedCommitted(

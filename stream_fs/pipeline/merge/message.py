@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from stream_fs.checkpoint import MergedPart, MergeProgress, encode_merge_progress
 from stream_fs.pipeline.outcome import Model
-from stream_fs.pipeline.ports import Outgoing, Partition
+from stream_fs.pipeline.ports import OutgoingRecord, Partition
 from stream_fs.pipeline.settings import StreamSettings
 from stream_fs.selector import Ranking, rank
 from stream_fs.selector.merge.combine import merge
@@ -19,7 +19,7 @@ from stream_fs.wire.rankings.codec import publish
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Merged:
+class PublishableMerge:
     """A merged ranking, ready to be published with the progress that it makes."""
 
     progress: MergeProgress
@@ -27,7 +27,7 @@ class Merged:
     leading: message.Leading
     overlap: Mapping[str, float]
     as_of: int
-    records: tuple[Outgoing, ...]
+    records: tuple[OutgoingRecord, ...]
 
 
 def parts_of(models: Mapping[Partition, Model]) -> tuple[MergedPart, ...]:
@@ -41,7 +41,7 @@ def merged(
     models: Mapping[Partition, Model],
     before: MergeProgress | None,
     leading_before: message.Leading | None = None,
-) -> Merged:
+) -> PublishableMerge:
     """Merge, rank, and put into bytes what is to be said of it; there is at least one model.
 
     `home` is the partition with whose state the progress is kept. The selection is told against
@@ -51,7 +51,7 @@ def merged(
     progress does not keep the order of features: views for which it matters then have no overlap.
     """
     parts = parts_of(models)
-    top = message.top_counts(settings.params, settings.output_top)
+    top = message.published_counts(settings.params, settings.output_top)
     ranking = rank(merge([models[place].state for place in sorted(models)]), top)
     comparable = before is not None and before.fingerprint == settings.params.fingerprint
     previous = before.chosen if before is not None and comparable else None
@@ -75,14 +75,14 @@ def merged(
         owner=settings.owner,
     )
     sent = publish(content, settings.output_format)
-    return Merged(
+    return PublishableMerge(
         progress=progress,
         ranking=ranking,
         leading=leading,
         overlap=_overlap(settings, leading, previous, leading_before),
         as_of=content.as_of,
         records=(
-            Outgoing(settings.rankings_topic, sent.key, sent.value, sent.headers),
+            OutgoingRecord(settings.rankings_topic, sent.key, sent.value, sent.headers),
             _progress_record(settings, home, progress),
         ),
     )
@@ -90,9 +90,9 @@ def merged(
 
 def _progress_record(
     settings: StreamSettings, home: Partition, progress: MergeProgress
-) -> Outgoing:
+) -> OutgoingRecord:
     topic, key = settings.state_topics[home.topic], settings.owner.merge_key
-    return Outgoing(topic, key, encode_merge_progress(progress), (), home.number)
+    return OutgoingRecord(topic, key, encode_merge_progress(progress), (), home.number)
 
 
 def _overlap(

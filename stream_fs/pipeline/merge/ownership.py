@@ -7,14 +7,14 @@ from typing import Literal
 
 from stream_fs.errors import FencedError
 from stream_fs.pipeline import events
-from stream_fs.pipeline.fencing import Fences
-from stream_fs.pipeline.merge.loop import Merging
+from stream_fs.pipeline.fencing import FencingCounter
+from stream_fs.pipeline.merge.loop import MergeLoop
 from stream_fs.pipeline.ports import Partition, Transport
 from stream_fs.pipeline.settings import StreamSettings
-from stream_fs.pipeline.task import Surroundings
+from stream_fs.pipeline.task import Runtime
 
 
-class MergeDuty:
+class MergeOwnership:
     """The merge, as long as it is ours; nothing at all where no merged rankings are wanted."""
 
     def __init__(
@@ -22,7 +22,7 @@ class MergeDuty:
         topics: Sequence[str],
         settings: StreamSettings,
         transport: Transport,
-        around: Surroundings,
+        around: Runtime,
         jitter: Callable[[], float],
     ) -> None:
         self._topics = topics
@@ -30,8 +30,8 @@ class MergeDuty:
         self._transport = transport
         self._around = around
         self._jitter = jitter
-        self._merging: Merging | None = None
-        self._fences = Fences(jitter)
+        self._merging: MergeLoop | None = None
+        self._fences = FencingCounter(jitter)
         self._again: float | None = None
 
     @property
@@ -53,8 +53,8 @@ class MergeDuty:
         if self._home in partitions and (self._merging is not None or self._again is not None):
             self._drop()
             self._again = None
-            self._fences = Fences(self._jitter)
-            self._around.observe(events.MergeGone())
+            self._fences = FencingCounter(self._jitter)
+            self._around.observe(events.MergeReleased())
 
     def advance(self) -> None:
         """One step; a fenced merge is taken over again after a pause, but not for ever."""
@@ -82,7 +82,7 @@ class MergeDuty:
         every = self._settings.merge_every
         if every is not None:
             self._drop()
-            self._merging = Merging(
+            self._merging = MergeLoop(
                 self._topics, self._settings, self._transport, self._around, every
             )
 

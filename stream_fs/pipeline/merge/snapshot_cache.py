@@ -23,11 +23,11 @@ PATIENCE_SECONDS, PATIENCE_STEPS = 10.0, 200
 count as well, for there may be seconds between them."""
 
 
-class Undecided(Exception):
+class TransactionPending(Exception):
     """A transaction is open in a state partition; what lies behind it cannot be read yet."""
 
 
-class Gathering:
+class SnapshotCache:
     """The models by partition; `models` has those that have a snapshot with at least one chunk."""
 
     def __init__(
@@ -70,7 +70,7 @@ class Gathering:
                 continue
             try:
                 yield from self._patiently(self._read(partition))
-            except Undecided:
+            except TransactionPending:
                 self._skip(partition, "undecided", "a transaction is open in its state")
                 if partition not in self._places:
                     self.unread.add(partition)
@@ -128,7 +128,7 @@ class Gathering:
         try:
             for number, _ in enumerate(steps):
                 if number > PATIENCE_STEPS and self._clock() > until:
-                    raise Undecided
+                    raise TransactionPending
                 yield
         finally:
             steps.close()

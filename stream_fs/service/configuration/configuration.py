@@ -22,7 +22,7 @@ from stream_fs.service.configuration.secrets import Secret
 from stream_fs.service.configuration.sections import Section, as_tuple
 from stream_fs.wire.dead_letters import dead_letter_limit
 from stream_fs.wire.declared import DeclaredView, Format, Limits
-from stream_fs.wire.rankings.message import Top, top_counts
+from stream_fs.wire.rankings.message import Top, published_counts
 from stream_fs.wire.rankings.size import largest_ranking
 
 
@@ -37,7 +37,7 @@ def ranking_bytes(
     return max(
         largest_ranking(
             params,
-            top_counts(params, top),
+            published_counts(params, top),
             stream=configuration.stream.name,
             topic=topic,
             partitions=partitions,

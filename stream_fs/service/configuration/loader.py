@@ -21,7 +21,7 @@ from typing import Any, Literal, get_args, get_origin
 from stream_fs.errors import InvalidConfiguration
 from stream_fs.service.configuration import validation
 from stream_fs.service.configuration.configuration import Configuration
-from stream_fs.service.configuration.problems import Path, Problem, lines
+from stream_fs.service.configuration.problems import ConfigurationProblem, Path, lines
 from stream_fs.service.configuration.secrets import Place, text_of
 from stream_fs.service.configuration.validation import read
 
@@ -80,7 +80,7 @@ def _names_key(variable: str) -> bool:
     return variable.startswith(PREFIX) and "__" in variable.removeprefix(PREFIX)
 
 
-def mistaken_variables(environ: Mapping[str, str]) -> Iterator[Problem]:
+def mistaken_variables(environ: Mapping[str, str]) -> Iterator[ConfigurationProblem]:
     """Variables with our prefix that nothing reads, each with the one that may have been meant."""
     keys = [
         f"{PREFIX}{section}__{key}".upper()
@@ -100,7 +100,7 @@ def mistaken_variables(environ: Mapping[str, str]) -> Iterator[Problem]:
         hint = f"did you mean {near[0]}?" if near else f"keys are {PREFIX}SECTION__KEY"
         if name == f"{PREFIX}VIEWS":
             hint = _IN_THE_FILE
-        yield Problem((name,), f"is a variable that nothing reads; {hint}")
+        yield ConfigurationProblem((name,), f"is a variable that nothing reads; {hint}")
 
 
 def of_flags(flags: Iterable[str]) -> Iterator[Setting]:
@@ -126,22 +126,22 @@ def of_flags(flags: Iterable[str]) -> Iterator[Setting]:
 
 def lay_over(
     plain: Mapping[str, Any], settings: Iterable[Setting]
-) -> tuple[dict[str, Any], dict[Path, str], list[Problem]]:
+) -> tuple[dict[str, Any], dict[Path, str], list[ConfigurationProblem]]:
     """The data with the settings over it, where each of these came from, and what did not fit."""
     merged = copy.deepcopy(dict(plain))
     origins: dict[Path, str] = {}
-    problems: list[Problem] = []
+    problems: list[ConfigurationProblem] = []
     for setting in settings:
         origins[setting.path] = setting.origin
         if setting.path[0] not in plain:
             origins.setdefault(setting.path[:1], setting.origin)
         if len(setting.path) > MOST_LEVELS:
-            problems.append(Problem(setting.path[:2], "has nothing so far below it"))
+            problems.append(ConfigurationProblem(setting.path[:2], "has nothing so far below it"))
         elif setting.path[0] == "views":
-            problems.append(Problem(setting.path, _IN_THE_FILE))
+            problems.append(ConfigurationProblem(setting.path, _IN_THE_FILE))
         elif setting.path == (*_PROPERTIES, ""):
             origins[setting.path[:2]] = setting.origin
-            problems.append(Problem(setting.path[:2], _ONE_EACH))
+            problems.append(ConfigurationProblem(setting.path[:2], _ONE_EACH))
         else:
             _put(merged, setting.path, _value(setting))
     return merged, origins, problems

@@ -51,7 +51,7 @@ _NEVER_SHOWN = ("kafka", "properties")
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class ConfigurationProblem:
     """One thing to change: the key, and what is allowed or what was found there."""
 
     path: Path
@@ -69,7 +69,7 @@ def key(path: Path) -> str:
     return text
 
 
-def describe(problem: Problem, origins: Mapping[Path, str]) -> str:
+def describe(problem: ConfigurationProblem, origins: Mapping[Path, str]) -> str:
     """One line: key, message, and which variable or flag the value came from, if any did."""
     origin = next((origins[path] for path in _prefixes(problem.path) if path in origins), None)
     line = f"{key(problem.path)}: {problem.message}"
@@ -83,34 +83,38 @@ def _prefixes(path: Path) -> Iterator[Path]:
         yield path[:length]
 
 
-def problems_of(error: ValidationError, path: Path, known: Collection[str]) -> Iterator[Problem]:
+def problems_of(
+    error: ValidationError, path: Path, known: Collection[str]
+) -> Iterator[ConfigurationProblem]:
     """The problems that pydantic found in the value at `path`, whose keys are `known`."""
     for found in error.errors(include_url=False):
         place = (*path, *found["loc"])
         if found["type"] == "missing":
-            yield Problem(place, "is missing")
+            yield ConfigurationProblem(place, "is missing")
         elif found["type"] == "extra_forbidden":
             yield unknown(place, known)
         elif found["type"] in ("model_type", "model_attributes_type", "dict_type"):
-            yield Problem(place, "should be a table")
+            yield ConfigurationProblem(place, "should be a table")
         elif place == ("views",) and found["type"] == "tuple_type":
-            yield Problem(place, "should be tables, each under a [[views]] of its own")
+            yield ConfigurationProblem(place, "should be tables, each under a [[views]] of its own")
         elif found["type"] == "tuple_type":
             example = '["a", "b"]' if place == ("stream", "topics") else "[16, 15]"
-            yield Problem(place, f"should be a list, as {example}{shown(place, found['input'])}")
+            yield ConfigurationProblem(
+                place, f"should be a list, as {example}{shown(place, found['input'])}"
+            )
         else:
             message = found["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")
             message = re.sub(r"^(Input|String|Tuple|List|Value) should", "should", message)
             message = re.sub(r" after validation, not \d+$", "", message)
-            yield Problem(place, message + shown(place, found["input"]))
+            yield ConfigurationProblem(place, message + shown(place, found["input"]))
 
 
-def unknown(path: Path, known: Collection[str]) -> Problem:
+def unknown(path: Path, known: Collection[str]) -> ConfigurationProblem:
     """A key that nothing reads. Its value is not shown: it may be a secret in the wrong place."""
     name = str(path[-1])
     near = difflib.get_close_matches(name, known, n=1)
     hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(known))}"
-    return Problem(path, f"is not a known key; {hint}")
+    return ConfigurationProblem(path, f"is not a known key; {hint}")
 
 
 def shown(path: Path, value: Any) -> str:
@@ -123,6 +127,6 @@ def shown(path: Path, value: Any) -> str:
     return f", got {text}"
 
 
-def lines(problems: Sequence[Problem], origins: Mapping[Path, str]) -> list[str]:
+def lines(problems: Sequence[ConfigurationProblem], origins: Mapping[Path, str]) -> list[str]:
     """All problems, each once, in the order of their discovery."""
     return list(dict.fromkeys(describe(problem, origins) for problem in problems))

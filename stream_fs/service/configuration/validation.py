@@ -24,7 +24,13 @@ from stream_fs.service.configuration.configuration import (
     selector_view,
     state_problem,
 )
-from stream_fs.service.configuration.problems import Path, Problem, problems_of, shown, unknown
+from stream_fs.service.configuration.problems import (
+    ConfigurationProblem,
+    Path,
+    problems_of,
+    shown,
+    unknown,
+)
 from stream_fs.service.configuration.secrets import Place, Secret, redacted
 from stream_fs.service.configuration.sections import DeclaredView, Section, StreamName, topic_name
 
@@ -33,7 +39,7 @@ _STRICT = ConfigDict(strict=True, arbitrary_types_allowed=True)
 
 
 @dataclass(frozen=True)
-class Found:
+class ValidValues:
     """What is right."""
 
     sections: dict[str, Any] = field(default_factory=dict)
@@ -46,11 +52,11 @@ class Found:
     """As it is written: the selector itself judges it."""
 
 
-def read(plain: Mapping[str, Any], place: Place) -> tuple[Found, list[Problem]]:
+def read(plain: Mapping[str, Any], place: Place) -> tuple[ValidValues, list[ConfigurationProblem]]:
     """What is right, and what is wrong with the rest."""
     names = Configuration.model_fields
     problems = [unknown((name,), names) for name in plain if name not in names]
-    found = Found()
+    found = ValidValues()
     derived = derived_defaults(plain)
     for name in names:
         value = plain.get(name, [] if name == "views" else {})
@@ -139,9 +145,9 @@ def derived_defaults(plain: Mapping[str, Any]) -> dict[str, dict[str, str]]:
 _STAND_IN = View("view", 1)
 
 
-def all_problems(found: Found) -> list[Problem]:
+def all_problems(found: ValidValues) -> list[ConfigurationProblem]:
     """Every disagreement."""
-    checks: tuple[tuple[Callable[..., Iterator[Problem]], tuple[str, ...]], ...] = (
+    checks: tuple[tuple[Callable[..., Iterator[ConfigurationProblem]], tuple[str, ...]], ...] = (
         (partial(_view_limit, len(found.views)), ("limits.views",)),
         (_record_size, ("limits.record_bytes", "kafka.largest_message")),
         (_transaction_patience, ("service.watchdog_seconds", "kafka.transaction_timeout")),
@@ -171,12 +177,12 @@ def all_problems(found: Found) -> list[Problem]:
     return problems
 
 
-def _views(views: Sequence[Mapping[str, Any]]) -> Iterator[Problem]:
+def _views(views: Sequence[Mapping[str, Any]]) -> Iterator[ConfigurationProblem]:
     seen: set[str] = set()
     for index, view in enumerate(views):
         name, dimension = view.get("name"), view.get("dimension")
         if name in seen:
-            yield Problem(("views", index, "name"), f"{name!r} is declared twice")
+            yield ConfigurationProblem(("views", index, "name"), f"{name!r} is declared twice")
         if name is not None:
             seen.add(name)
         if dimension is None:
@@ -184,34 +190,36 @@ def _views(views: Sequence[Mapping[str, Any]]) -> Iterator[Problem]:
         names, shape = view.get("names"), view.get("shape")
         features = f"for {dimension} features" + (f" of {name!r}" if name is not None else "")
         if names is not None and len(names) != dimension:
-            yield Problem(("views", index, "names"), f"has {len(names)} names {features}")
+            yield ConfigurationProblem(
+                ("views", index, "names"), f"has {len(names)} names {features}"
+            )
         if shape is not None and math.prod(shape) != dimension:
-            yield Problem(
+            yield ConfigurationProblem(
                 ("views", index, "shape"),
                 f"{list(shape)} has {math.prod(shape)} places {features}",
             )
 
 
-def _view_limit(views: int, limit: int) -> Iterator[Problem]:
+def _view_limit(views: int, limit: int) -> Iterator[ConfigurationProblem]:
     if limit < views:
-        yield Problem(
+        yield ConfigurationProblem(
             ("limits", "views"), f"should be at least {views}, the views declared, got {limit}"
         )
 
 
-def _record_size(record_bytes: int, largest_message: int) -> Iterator[Problem]:
+def _record_size(record_bytes: int, largest_message: int) -> Iterator[ConfigurationProblem]:
     """A record that is taken must also fit through the clients, as a dead letter at the latest."""
     if record_bytes > largest_message:
-        yield Problem(
+        yield ConfigurationProblem(
             ("limits", "record_bytes"),
             f"should be at most kafka.largest_message ({largest_message}), got {record_bytes}",
         )
 
 
-def _patience(name: str, watchdog: float, limit: float) -> Iterator[Problem]:
+def _patience(name: str, watchdog: float, limit: float) -> Iterator[ConfigurationProblem]:
     """A call that may take its time must not look hung."""
     if watchdog <= limit:
-        yield Problem(
+        yield ConfigurationProblem(
             ("service", "watchdog_seconds"),
             f"should be above {name} ({limit:g}), got {watchdog:g}",
         )
@@ -222,14 +230,14 @@ _call_patience = partial(_patience, "kafka.call_timeout")
 _grace = partial(_patience, "service.grace_seconds")
 
 
-def _topics(keys: Mapping[str, Any]) -> Iterator[Problem]:
+def _topics(keys: Mapping[str, Any]) -> Iterator[ConfigurationProblem]:
     """Every topic has one purpose: a stream that reads what it writes never ends."""
     uses: dict[str, str] = {}
     inputs: tuple[str, ...] = keys.get("stream.topics", ())
 
-    def clash(name: str, path: Path, use: str) -> Iterator[Problem]:
+    def clash(name: str, path: Path, use: str) -> Iterator[ConfigurationProblem]:
         if name in uses:
-            yield Problem(path, f"topic {name!r} is {uses[name]} already")
+            yield ConfigurationProblem(path, f"topic {name!r} is {uses[name]} already")
         uses.setdefault(name, use)
 
     for index, topic in enumerate(inputs):
@@ -244,42 +252,46 @@ def _topics(keys: Mapping[str, Any]) -> Iterator[Problem]:
         try:
             topic_name(name)
         except ValueError as error:
-            yield Problem(("state", "topic"), f"{error}, but gives {name!r}")
+            yield ConfigurationProblem(("state", "topic"), f"{error}, but gives {name!r}")
 
 
-def _bootstrap(bootstrap: str) -> Iterator[Problem]:
+def _bootstrap(bootstrap: str) -> Iterator[ConfigurationProblem]:
     wrong = wrong_addresses(bootstrap)
     if wrong or not bootstrap.strip(" ,"):
-        yield Problem(
+        yield ConfigurationProblem(
             ("kafka", "bootstrap"),
             "should be host:port of one or more brokers, with commas between"
             f"{shown(('kafka', 'bootstrap'), ', '.join(wrong) or bootstrap)}",
         )
 
 
-def _group(group: str) -> Iterator[Problem]:
+def _group(group: str) -> Iterator[ConfigurationProblem]:
     if not group.strip():
-        yield Problem(("kafka", "group"), f"should be a name{shown(('kafka', 'group'), group)}")
+        yield ConfigurationProblem(
+            ("kafka", "group"), f"should be a name{shown(('kafka', 'group'), group)}"
+        )
 
 
-def _properties(properties: Mapping[str, Property | Secret]) -> Iterator[Problem]:
+def _properties(properties: Mapping[str, Property | Secret]) -> Iterator[ConfigurationProblem]:
     """Let our settings judge each property by itself, and then the client library."""
     for name, value in properties.items():
         plain = revealed(value)
         said = _settings_refusal({name: plain}) or library_refusal(name, plain)
         if said is not None:
-            yield Problem(("kafka", "properties", name), _said_of_property(name, plain, said))
+            yield ConfigurationProblem(
+                ("kafka", "properties", name), _said_of_property(name, plain, said)
+            )
 
 
 def _broker_decides(
     properties: Mapping[str, Property | Secret], protocol: str
-) -> Iterator[Problem]:
+) -> Iterator[ConfigurationProblem]:
     """What may be set, but not with this protocol."""
     for name, value in properties.items():
         alone = {name: revealed(value)}
         said = _settings_refusal(alone, REBALANCE[protocol])
         if said is not None and _settings_refusal(alone) is None:
-            yield Problem(("kafka", "properties", name), said)
+            yield ConfigurationProblem(("kafka", "properties", name), said)
 
 
 def _settings_refusal(
@@ -297,23 +309,23 @@ def _said_of_property(name: str, value: Property, said: str) -> str:
     return said if str(value) in said or said.startswith(name) else f"{said}, got {value!r}"
 
 
-def _ranking_size(found: Found) -> Iterator[Problem]:
+def _ranking_size(found: ValidValues) -> Iterator[ConfigurationProblem]:
     """Whether every ranking fits into a message."""
     names = ("stream.name", "stream.topics", "output.top", "output.format")
     enough = _excerpt(found, (*names, "kafka.largest_message"))
     if enough is not None and (message := ranking_problem(enough)) is not None:
-        yield Problem(("output", "top"), message)
+        yield ConfigurationProblem(("output", "top"), message)
 
 
-def _state_size(found: Found) -> Iterator[Problem]:
+def _state_size(found: ValidValues) -> Iterator[ConfigurationProblem]:
     """Whether the state fits into messages."""
     names = ("stream.name", "stream.topics", "merge.enabled", "kafka.group")
     enough = _excerpt(found, (*names, "kafka.largest_message"))
     if enough is not None and (message := state_problem(enough)) is not None:
-        yield Problem(("kafka", "largest_message"), message)
+        yield ConfigurationProblem(("kafka", "largest_message"), message)
 
 
-def _excerpt(found: Found, keys: Sequence[str]) -> Configuration | None:
+def _excerpt(found: ValidValues, keys: Sequence[str]) -> Configuration | None:
     """A configuration of views, selector and these keys; None unless all of them are valid."""
     if "selector" not in found.sections or not all(key in found.keys for key in keys):
         return None
@@ -332,7 +344,7 @@ def _excerpt(found: Found, keys: Sequence[str]) -> Configuration | None:
 
 def _selector(
     selector: Mapping[str, Any], views: tuple[sections.DeclaredView, ...] | None
-) -> Iterator[Problem]:
+) -> Iterator[ConfigurationProblem]:
     """Let the selector judge its parameters; one after the other is set aside as it is refused."""
     known = {field.name for field in fields(Params)} - {"views"}
     given = dict(selector)
@@ -351,11 +363,11 @@ def _selector(
         for name in reversed(list(given)):
             rest = {other: value for other, value in given.items() if other != name}
             if refusal(rest) != message:
-                yield Problem(("selector", name), _said_of(name, given[name], message))
+                yield ConfigurationProblem(("selector", name), _said_of(name, given[name], message))
                 given = rest
                 break
         else:
-            yield Problem(("selector",), message)
+            yield ConfigurationProblem(("selector",), message)
             return
 
 

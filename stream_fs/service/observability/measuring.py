@@ -43,7 +43,7 @@ class MetricsObserver:
                 self._failure(event.partition, event.outcome)
             case events.Fenced():
                 self._failure(event.partition, "undecided" if event.given_up else "fenced")
-            case events.PartitionGone():
+            case events.PartitionReleased():
                 self._gone(event.partition)
             case events.Restored():
                 self._restored(event)
@@ -51,7 +51,7 @@ class MetricsObserver:
                 self._metrics.restore_failures.labels(*self._of(event.partition)).inc()
             case events.ReplayDiverged():
                 self._metrics.replay_divergences.labels(*self._of(event.partition)).inc()
-            case events.OffsetsDiffer() | events.MergeTaken():
+            case events.GroupOffsetDiffers() | events.MergeAcquired():
                 pass  # only the log tells of it
             case events.MergedCommitted():
                 self._merged(event)
@@ -59,7 +59,7 @@ class MetricsObserver:
                 self._metrics.merge_skips.labels(self._stream, event.reason).inc()
             case events.MergeFailed():
                 self._metrics.merge_failures.labels(self._stream, event.outcome).inc()
-            case events.MergeGone():
+            case events.MergeReleased():
                 self._metrics.forget_merge(self._stream)
             case _:
                 assert_never(event)

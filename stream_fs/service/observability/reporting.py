@@ -40,14 +40,14 @@ def log_event(event: events.Event) -> None:
             text = "to be taken over anew" if event.given_up else "taken over by another owner"
             more = {"error": event.error, "final": event.final}
             _say(logging.WARNING, text, event.partition, more=more)
-        case events.PartitionGone():
+        case events.PartitionReleased():
             _say(logging.INFO, "partition released", event.partition)
         case events.Restored():
             _restored(event)
         case events.RestoreFailed():
             text = "the state could not be read; trying again"
             _say(logging.WARNING, text, event.partition, more={"error": event.error})
-        case events.OffsetsDiffer():
+        case events.GroupOffsetDiffers():
             _say(
                 logging.WARNING,
                 "the group's offset differs from the state, which decides",
@@ -64,7 +64,7 @@ def log_event(event: events.Event) -> None:
 
 def _merge(event: events.MergeEvent) -> None:
     match event:
-        case events.MergeTaken():
+        case events.MergeAcquired():
             _tell(logging.INFO, "merge taken over", {"sequence": event.sequence})
         case events.MergedCommitted():
             told = {
@@ -80,7 +80,7 @@ def _merge(event: events.MergeEvent) -> None:
             _say(logging.WARNING, text, event.partition, more=more)
         case events.MergeFailed():
             _tell(logging.WARNING, f"merge {event.outcome}", {"error": event.error})
-        case events.MergeGone():
+        case events.MergeReleased():
             _tell(logging.INFO, "merge released", {})
         case _:
             assert_never(event)

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from stream_fs.pipeline import events
 from stream_fs.selector import Ranking, ViewRanking
 from stream_fs.service.configuration import Configuration
-from stream_fs.service.observability.status_document import Feature, OpenChunk, Snapshot
-from stream_fs.wire.rankings.message import leading_count, top_counts
+from stream_fs.service.observability.status_document import Feature, OpenChunk, SnapshotInfo
+from stream_fs.wire.rankings.message import leading_count, published_counts
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class SlidingCounter:
     """Counts in slots of `width` seconds, of which the last `slots` are kept. Never modified."""
 
     width: float
@@ -29,13 +29,13 @@ class Tally:
     counts: tuple[tuple[int, int], ...] = ()
     """Number of the slot and count, in the order of time."""
 
-    def add(self, now: float, count: int) -> Tally:
+    def add(self, now: float, count: int) -> SlidingCounter:
         """With so many more, now."""
         slot = int(now // self.width)
         kept = [(at, number) for at, number in self.counts if slot - self.slots < at <= slot]
         if kept and kept[-1][0] == slot:
             count += kept.pop()[1]
-        return Tally(self.width, self.slots, (*kept, (slot, count)))
+        return SlidingCounter(self.width, self.slots, (*kept, (slot, count)))
 
     def recent(self, now: float) -> int:
         """How many in the last `slots` slots, the one that has begun included."""
@@ -122,7 +122,7 @@ RankedViews: TypeAlias = tuple[RankedView, ...]
 def declared(configuration: Configuration) -> dict[str, Declared]:
     """The views by name."""
     settings = configuration.stream_settings()
-    counts = top_counts(settings.params, settings.output_top)
+    counts = published_counts(settings.params, settings.output_top)
     return {
         view.name: Declared(view.dimension, view.shape, counts[view.name])
         for view in configuration.views
@@ -170,8 +170,8 @@ RATE_SECONDS: Final = 60
 RECENT_MINUTES: Final = 60
 """Dead letters so old are recent."""
 
-_RECORDS: Final = Tally(width=1.0, slots=RATE_SECONDS)
-_LETTERS: Final = Tally(width=60.0, slots=RECENT_MINUTES)
+_RECORDS: Final = SlidingCounter(width=1.0, slots=RATE_SECONDS)
+_LETTERS: Final = SlidingCounter(width=60.0, slots=RECENT_MINUTES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +179,7 @@ class Letters:
     """Dead letters of one reason; the last ones came with the chunk of `offsets`."""
 
     total: int
-    recent: Tally
+    recent: SlidingCounter
     time: float
     offsets: tuple[int, int]
 
@@ -198,7 +198,7 @@ class Published:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Seen:
+class PartitionStatus:
     """One partition, from the moment that it became ours."""
 
     since: float
@@ -210,14 +210,14 @@ class Seen:
     behind: int = 0
     good: int = 0
     bad: Mapping[str, int] = field(default_factory=dict)
-    recent: Tally = _RECORDS
+    recent: SlidingCounter = _RECORDS
     lag: int | None = None
     chunk: OpenChunk | None = None
     """Of the chunk that is folded in, and perhaps not published yet."""
     published: Published | None = None
     offsets: tuple[int, int] | None = None
     """Of the published chunk."""
-    snapshot: Snapshot | None = None
+    snapshot: SnapshotInfo | None = None
     points: tuple[Point, ...] = ()
     letters: Mapping[str, Letters] = field(default_factory=dict)
 
@@ -235,7 +235,7 @@ class SeenMerge:
     points: tuple[Point, ...]
 
 
-def phase_changed(seen: Seen, event: events.PhaseChanged) -> Seen:
+def phase_changed(seen: PartitionStatus, event: events.PhaseChanged) -> PartitionStatus:
     """Where in its life it is."""
     if event.phase != "taking_over":
         trouble = None if seen.fenced else seen.trouble
@@ -244,7 +244,7 @@ def phase_changed(seen: Seen, event: events.PhaseChanged) -> Seen:
     return replace(seen, phase="taking_over", chunk=None, behind=0)
 
 
-def read(seen: Seen, event: events.RecordsRead, now: float) -> Seen:
+def read(seen: PartitionStatus, event: events.RecordsRead, now: float) -> PartitionStatus:
     """Records."""
     bad = sum(event.bad.values())
     return replace(
@@ -256,7 +256,7 @@ def read(seen: Seen, event: events.RecordsRead, now: float) -> Seen:
     )
 
 
-def updated(seen: Seen, event: events.ChunkUpdated) -> Seen:
+def updated(seen: PartitionStatus, event: events.ChunkUpdated) -> PartitionStatus:
     """A folded chunk, whose records wait no more."""
     chunk = seen.chunk
     if chunk is not None:
@@ -266,7 +266,9 @@ def updated(seen: Seen, event: events.ChunkUpdated) -> Seen:
     return replace(seen, chunk=chunk, behind=behind)
 
 
-def committed(seen: Seen, event: events.ChunkCommitted, now: float, views: RankedViews) -> Seen:
+def committed(
+    seen: PartitionStatus, event: events.ChunkCommitted, now: float, views: RankedViews
+) -> PartitionStatus:
     """A published chunk; `views` is what is shown of its ranking."""
     ranking, offsets = event.ranking, (event.start, event.next_offset)
     letters = dict(seen.letters)
@@ -280,7 +282,7 @@ def committed(seen: Seen, event: events.ChunkCommitted, now: float, views: Ranke
         )
     snapshot = seen.snapshot
     if event.snapshot_bytes:
-        snapshot = Snapshot(ranking.chunk, event.snapshot_bytes)
+        snapshot = SnapshotInfo(ranking.chunk, event.snapshot_bytes)
     return replace(
         seen,
         trouble=None,
@@ -326,14 +328,14 @@ def _point(sequence: int, now: float, views: RankedViews) -> Point:
     )
 
 
-def restored(seen: Seen, event: events.Restored) -> Seen:
+def restored(seen: PartitionStatus, event: events.Restored) -> PartitionStatus:
     """A model that is back, or a new one."""
     return replace(
         seen,
         trouble=None,
         sequence=event.chunk + event.behind,
         behind=event.behind,
-        snapshot=Snapshot(event.chunk, None) if event.chunk else None,
+        snapshot=SnapshotInfo(event.chunk, None) if event.chunk else None,
     )
 
 

@@ -20,10 +20,10 @@ from stream_fs.service.observability.seen import (
     MOST_POINTS,
     Declared,
     Letters,
+    PartitionStatus,
     Point,
     Published,
     RankedView,
-    Seen,
     SeenMerge,
     declared,
     milliseconds,
@@ -36,11 +36,11 @@ from stream_fs.service.observability.status_document import (
     DeadLetters,
     Health,
     Offsets,
-    PartitionStatus,
+    PartitionEntry,
     RankingHistory,
     RankingStatus,
     Records,
-    Snapshot,
+    SnapshotInfo,
     State,
     Status,
     ViewHistory,
@@ -53,19 +53,19 @@ LEAST_POINTS: Final = 20
 SCORES_TOGETHER: Final = 32_768
 """Of all heat maps; the last ones are left out where there would be more."""
 
-Known: TypeAlias = Sequence[tuple[Partition, Seen]]
+Known: TypeAlias = Sequence[tuple[Partition, PartitionStatus]]
 
 
 def partition_status(
-    partition: Partition, seen: Seen, now: float, reason: str | None
-) -> PartitionStatus:
+    partition: Partition, seen: PartitionStatus, now: float, reason: str | None
+) -> PartitionEntry:
     """One partition; `reason` is why it waits, if it does."""
     published = seen.published
     commit = None
     if published is not None and seen.offsets is not None:
         age = round(max(0.0, now - published.time), 3)
         commit = Commit(milliseconds(published.time), age, _offsets(seen.offsets))
-    return PartitionStatus(
+    return PartitionEntry(
         topic=partition.topic,
         partition=partition.number,
         state=_state(seen, waiting=reason is not None),
@@ -80,7 +80,7 @@ def partition_status(
     )
 
 
-def _state(seen: Seen, *, waiting: bool) -> State:
+def _state(seen: PartitionStatus, *, waiting: bool) -> State:
     if seen.fenced:
         return "fenced"
     # A task goes to `publishing` only where a transaction does not come through at once.
@@ -207,7 +207,7 @@ class StatusObserver:
         self._clock = clock
         self._began = clock()
         self._lock = threading.Lock()
-        self._partitions: dict[Partition, Seen] = {}
+        self._partitions: dict[Partition, PartitionStatus] = {}
         self._merge: SeenMerge | None = None
         self._counts: dict[str, int] = {}
         """By input topic, the partitions of the stream; empty where they are not known."""
@@ -223,20 +223,20 @@ class StatusObserver:
             case events.MergedCommitted():
                 views = ranked_views(event, {}, self._views)
                 self._merge = seeing.merged(self._merge, event, self._clock(), views)
-            case events.MergeGone():
+            case events.MergeReleased():
                 self._merge = None
-            case events.MergeTaken() | events.SourceSkipped() | events.MergeFailed():
+            case events.MergeAcquired() | events.SourceSkipped() | events.MergeFailed():
                 pass  # what is ours goes on
             case _:
                 self._of_task(event)
 
     def _of_task(self, event: events.TaskEvent) -> None:
         before = self._partitions.get(event.partition)
-        if isinstance(event, events.PartitionGone):
+        if isinstance(event, events.PartitionReleased):
             with self._lock:
                 self._partitions.pop(event.partition, None)
             return
-        after = self._after(before or Seen(since=self._clock()), event)
+        after = self._after(before or PartitionStatus(since=self._clock()), event)
         topic, number = event.partition.topic, event.partition.number
         with self._lock:
             self._partitions[event.partition] = after
@@ -272,7 +272,7 @@ class StatusObserver:
             stream_partitions=total,
         )
 
-    def _after(self, seen: Seen, event: events.TaskEvent) -> Seen:
+    def _after(self, seen: PartitionStatus, event: events.TaskEvent) -> PartitionStatus:
         match event:
             case events.PhaseChanged():
                 return seeing.phase_changed(seen, event)
@@ -284,7 +284,7 @@ class StatusObserver:
                 views = ranked_views(event, event.missing, self._views)
                 return seeing.committed(seen, event, self._clock(), views)
             case events.SnapshotCommitted():
-                return replace(seen, snapshot=Snapshot(event.chunk, event.snapshot_bytes))
+                return replace(seen, snapshot=SnapshotInfo(event.chunk, event.snapshot_bytes))
             case events.TransactionFailed():
                 # A snapshot that is given up keeps nothing waiting.
                 trouble = seen.trouble if event.outcome == "given_up" else event.error
@@ -295,7 +295,7 @@ class StatusObserver:
                 return seeing.restored(seen, event)
             case events.RestoreFailed():
                 return replace(seen, trouble=event.error)
-            case events.PartitionGone() | events.OffsetsDiffer() | events.ReplayDiverged():
+            case events.PartitionReleased() | events.GroupOffsetDiffers() | events.ReplayDiverged():
                 return seen
             case _:
                 assert_never(event)

@@ -52,7 +52,7 @@ class Commit:
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class SnapshotInfo:
     """The newest snapshot; its size is not known of one that was only read."""
 
     sequence: int
@@ -60,7 +60,7 @@ class Snapshot:
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionStatus:
+class PartitionEntry:
     """One input partition of ours.
 
     `sequence` is the last published ranking's, 0 before the first; `behind` chunks are still to be
@@ -77,7 +77,7 @@ class PartitionStatus:
     chunk: OpenChunk | None
     lag: int | None
     commit: Commit | None
-    snapshot: Snapshot | None
+    snapshot: SnapshotInfo | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +182,7 @@ class Status:
     time: int
     uptime_seconds: float
     health: Health
-    partitions: Sequence[PartitionStatus]
+    partitions: Sequence[PartitionEntry]
     rankings: Sequence[RankingStatus]
     dead_letters: Sequence[DeadLetters]
     stream_partitions: int | None

@@ -12,8 +12,8 @@ from typing import Any, TypeAlias
 _Jobs: TypeAlias = "SimpleQueue[tuple[Future[Any], Callable[[], Any]]]"
 
 
-class Aside:
-    """Has things called; see `stream_fs.pipeline.transaction.Aside`.
+class CommitThreads:
+    """Has things called; see `stream_fs.pipeline.transaction.CommitThreads`.
 
     A thread makes one call at a time and stays for the next one, since a process that lacks memory
     may hang where it starts a thread. There are as many as there were calls at a time, so no more

@@ -19,7 +19,7 @@ _LOGGER: Final = logging.getLogger(ROOT)
 _ASKING: Final = (signal.SIGTERM, signal.SIGINT)
 
 
-class Stopping:
+class SignalHandler:
     """Within `with`, what a signal means: the end, or that one is asked to come to an end.
 
     Until `begin` there is nothing to bring to an end: a signal ends the process at once, in order.

@@ -22,12 +22,12 @@ from stream_fs.messagepack import unpack
 from stream_fs.records import Headers, Payload, printable
 from stream_fs.wire.declared import Format
 from stream_fs.wire.rankings.message import (
-    Change,
     Feature,
     Fit,
     RankedView,
     RankingMessage,
     Records,
+    SelectionChange,
     Source,
 )
 
@@ -227,12 +227,14 @@ def _view(plain: Mapping[str, Any]) -> RankedView:
     return RankedView(_text(plain, "name"), _number(plain, "weight"), features)
 
 
-def _selection(plain: Mapping[str, Any], views: Sequence[RankedView]) -> dict[str, Change]:
+def _selection(plain: Mapping[str, Any], views: Sequence[RankedView]) -> dict[str, SelectionChange]:
     if any(view.name not in plain for view in views):
         raise InvalidMessage("`selection` lacks a view")
     changes = {name: _map(plain, name) for name in plain}
     return {
-        name: Change(_wholes(one, "entered"), _wholes(one, "left"), _number(one, "overlap"))
+        name: SelectionChange(
+            _wholes(one, "entered"), _wholes(one, "left"), _number(one, "overlap")
+        )
         for name, one in changes.items()
     }
 

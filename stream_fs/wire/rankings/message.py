@@ -52,7 +52,7 @@ class RankedView:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class SelectionChange:
     """A view's features that came and went since the previous ranking; what share stayed."""
 
     entered: tuple[int, ...]
@@ -113,7 +113,7 @@ class RankingMessage:
     as_of: int
     records: Records
     views: tuple[RankedView, ...]
-    selection: Mapping[str, Change] | None
+    selection: Mapping[str, SelectionChange] | None
     fit: Fit | None
     sources: tuple[Source, ...] = ()
 
@@ -150,8 +150,8 @@ def ranking_message(
 ) -> RankingMessage:
     """The ranking after a chunk of one partition.
 
-    `counts` says how many features of each view are published (`top_counts`), `previous` which
-    ones the ranking before had; None for the first. Raises `InvalidMessage` for a number that is
+    `counts` is the number of published features by view (`published_counts`), `previous` the
+    features of the ranking before; None for the first. Raises `InvalidMessage` for a number that is
     not finite.
     """
     fit = Fit(
@@ -214,7 +214,7 @@ def merged_message(
     )
 
 
-def top_counts(params: Params, top: Top) -> dict[str, int]:
+def published_counts(params: Params, top: Top) -> dict[str, int]:
     """How many features of each view `top` publishes.
 
     A share (a float in (0, 1]) is divided between the views by the budget rule; a whole number
@@ -261,8 +261,8 @@ def leading(chosen: Chosen, params: Params, *, ordered: bool = True) -> dict[str
 def leading_overlap(now: Leading, before: Leading | None) -> dict[str, float]:
     """By view, the share of the leading features that were leading in the ranking before.
 
-    This is what the metric, its alert and the status page show. `Change.overlap` in the message
-    compares all published features.
+    This is what the metric, its alert and the status page show. `SelectionChange.overlap` in the
+    message compares all published features.
     """
     before = before or {}
     return {
@@ -288,14 +288,16 @@ def _ranked_view(view: ViewRanking, count: int) -> RankedView:
     return RankedView(view.name, view.alpha, tuple(map(Feature, *columns)))
 
 
-def _selection(views: Sequence[RankedView], previous: Chosen | None) -> dict[str, Change] | None:
+def _selection(
+    views: Sequence[RankedView], previous: Chosen | None
+) -> dict[str, SelectionChange] | None:
     """What changed, by view; overlap is the share of the published ones that were so before."""
     if previous is None:
         return None
     changes = {}
     for view in views:
         before, now = set(previous[view.name]), set(map(_INDEX, view.features))
-        changes[view.name] = Change(
+        changes[view.name] = SelectionChange(
             tuple(sorted(now - before)), tuple(sorted(before - now)), len(now & before) / len(now)
         )
     return changes

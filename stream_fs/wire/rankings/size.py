@@ -13,12 +13,12 @@ from stream_fs.selector import Params, View
 from stream_fs.wire.declared import Format
 from stream_fs.wire.rankings.codec import publish
 from stream_fs.wire.rankings.message import (
-    Change,
     Feature,
     Fit,
     RankedView,
     RankingMessage,
     Records,
+    SelectionChange,
     Source,
 )
 
@@ -75,7 +75,7 @@ def _view(view: View, count: int, format: Format) -> RankedView:
     return RankedView(view.name, _NUMBER, tuple(features[-count:]))
 
 
-def _change(view: View, count: int) -> Change:
+def _change(view: View, count: int) -> SelectionChange:
     """As if every feature had been replaced; no index is longer than the last."""
     all_last = (view.dimension - 1,) * count
-    return Change(all_last, all_last, _NUMBER)
+    return SelectionChange(all_last, all_last, _NUMBER)

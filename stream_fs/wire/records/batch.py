@@ -22,7 +22,7 @@ from stream_fs.selector.chunk import ViewRows, few_stored, stacked
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Part:
+class BatchView:
     """One view of a batch.
 
     `rows` (n × d) are the present rows, `present` (N) tells whose they are. Where any row came as a
@@ -34,17 +34,17 @@ class Part:
     present: Mask
     sparse: Mask | None = None
 
-    def take(self, start: int, stop: int) -> Part:
+    def take(self, start: int, stop: int) -> BatchView:
         """The part of some records, as views of the arrays where they are dense."""
         first = int(np.count_nonzero(self.present[:start]))
         present = self.present[start:stop]
         last = first + int(np.count_nonzero(present))
         if self.sparse is None:
-            return Part(self.rows[first:last], present)
+            return BatchView(self.rows[first:last], present)
         sparse = self.sparse[first:last]
         if not sparse.any():
-            return Part(_spread(self._csr[first:last]), present)
-        return Part(self._csr[first:last], present, sparse)
+            return BatchView(_spread(self._csr[first:last]), present)
+        return BatchView(self._csr[first:last], present, sparse)
 
     @property
     def all_sparse(self) -> bool:
@@ -69,7 +69,7 @@ class Batch:
     """
 
     good: Indices
-    views: Mapping[str, Part]
+    views: Mapping[str, BatchView]
     bad: tuple[BadRecord, ...] = ()
 
     def __len__(self) -> int:
@@ -113,9 +113,9 @@ def _spread(rows: Any) -> Any:
     return matrix
 
 
-def _joined(parts: Sequence[Part]) -> ViewRows:
+def _joined(parts: Sequence[BatchView]) -> ViewRows:
     present = parts[0].present if len(parts) == 1 else np.concatenate([p.present for p in parts])
-    there: list[Part] = [part for part in parts if part.rows.shape[0]] or [parts[0]]
+    there: list[BatchView] = [part for part in parts if part.rows.shape[0]] or [parts[0]]
     matrices = [part.rows for part in there]
     rows: Any
     if all(part.all_sparse for part in there) or few_stored(matrices):

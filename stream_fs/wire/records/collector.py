@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from stream_fs.selector.arrays import Indices, Mask, Working
 from stream_fs.selector.chunk import LARGEST
 from stream_fs.wire.declared import DeclaredView
-from stream_fs.wire.records.batch import Part
+from stream_fs.wire.records.batch import BatchView
 from stream_fs.wire.records.parser import Fault, Row, Rows, SparseRow
 
 
@@ -124,7 +124,7 @@ def _fault(view: DeclaredView, feature: int, value: float, *, sparse: bool) -> F
     return "out_of_range", f"{place}: {value!r} is above {LARGEST:g}, the most for 'none'"
 
 
-class Collector:
+class ViewCollector:
     """Takes the rows of one view, block after block.
 
     Room is made for `most` dense rows at once, so that later blocks find it; 0 where there is but
@@ -177,7 +177,7 @@ class Collector:
                 found[self._sparse_at[row]] = fault
         return found
 
-    def part(self, good: Mask) -> Part:
+    def part(self, good: Mask) -> BatchView:
         """The rows of the good ones among all records of the batch."""
         at, rows, size = self._dense_at(), self._rows[: self._filled], len(good)
         kept_rows = good[at]
@@ -188,14 +188,14 @@ class Collector:
         present[at] = True
         kept = [(a, row) for a, row in zip(self._sparse_at, self._sparse, strict=True) if good[a]]
         if not kept:
-            return Part(rows, present[good])
+            return BatchView(rows, present[good])
         self._sparse_at, self._sparse = [a for a, _ in kept], [row for _, row in kept]
         present[self._sparse_at] = True
         sparse = np.zeros(size, bool)
         sparse[self._sparse_at] = True
         return self._mixed(rows, present[good], sparse[present & good])
 
-    def _mixed(self, dense: Working, present: Mask, sparse: Mask) -> Part:
+    def _mixed(self, dense: Working, present: Mask, sparse: Mask) -> BatchView:
         """CSR of both kinds of row; of the dense ones every value is stored."""
         indptr, indices, values = self._sparse_arrays()
         counts = np.full(len(sparse), self._view.dimension)
@@ -208,7 +208,9 @@ class Collector:
         columns[~from_pair] = np.tile(np.arange(self._view.dimension, dtype=np.int32), len(dense))
         places = np.concatenate([[0], np.cumsum(counts)])
         shape = (len(sparse), self._view.dimension)
-        return Part(scipy.sparse.csr_array((data, columns, places), shape=shape), present, sparse)
+        return BatchView(
+            scipy.sparse.csr_array((data, columns, places), shape=shape), present, sparse
+        )
 
     def _dense_at(self) -> Indices:
         return np.concatenate(self._at) if self._at else np.zeros(0, np.intp)

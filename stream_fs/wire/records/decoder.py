@@ -15,7 +15,7 @@ from stream_fs.records import BadRecord, Reason, printable
 from stream_fs.selector.arrays import Indices
 from stream_fs.wire.declared import DeclaredView, Format, Limits
 from stream_fs.wire.records.batch import Batch
-from stream_fs.wire.records.collector import Collector
+from stream_fs.wire.records.collector import ViewCollector
 from stream_fs.wire.records.json_reader import JsonReader
 from stream_fs.wire.records.msgpack_reader import MsgpackReader
 from stream_fs.wire.records.parser import Fault
@@ -55,7 +55,7 @@ class RecordDecoder:
         # A number takes at least one byte: so many can there be.
         numbers = int(lengths.sum()) if len(blocks) > 1 else 0
         collectors = {
-            name: Collector(view, min(len(at), numbers // view.dimension))
+            name: ViewCollector(view, min(len(at), numbers // view.dimension))
             for name, view in self._views.items()
         }
         for block in blocks:
@@ -99,7 +99,7 @@ class RecordDecoder:
         values: Sequence[bytes],
         lengths: Indices,
         places: Indices,
-        collectors: Mapping[str, Collector],
+        collectors: Mapping[str, ViewCollector],
         bad: dict[int, Fault],
     ) -> None:
         """Read one block; its own scope, as the next one uses the same memory."""

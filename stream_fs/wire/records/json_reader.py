@@ -16,7 +16,7 @@ import orjson
 from stream_fs.selector.arrays import Indices
 from stream_fs.wire.declared import DeclaredView, Format
 from stream_fs.wire.records.collector import row_fault
-from stream_fs.wire.records.parser import Found, Refused, read_document
+from stream_fs.wire.records.parser import ParsedRecords, RecordError, parse_record
 
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _FRAME_BYTES: Final = 5
@@ -57,14 +57,14 @@ class JsonReader:
     def __init__(self, views: Sequence[DeclaredView]) -> None:
         self._views = {view.name: view for view in views}
 
-    def read(self, values: Sequence[bytes], _: Indices) -> Found:
+    def read(self, values: Sequence[bytes], _: Indices) -> ParsedRecords:
         """What is in these values."""
-        found = Found.nothing(self._views)
+        found = ParsedRecords.nothing(self._views)
         for record, value in enumerate(values):
             truths = b"true" in value or b"false" in value
             try:
-                found.add(record, read_document(self._parse(value), self._views, truths=truths))
-            except Refused as refused:
+                found.add(record, parse_record(self._parse(value), self._views, truths=truths))
+            except RecordError as refused:
                 found.refuse(record, refused)
         return found
 
@@ -74,17 +74,17 @@ class JsonReader:
         except orjson.JSONDecodeError as error:
             self._refuse_not_finite(value)
             detail = f"not JSON: {error}{resemblance(value, 'json')}"
-            raise Refused("malformed", detail) from None
+            raise RecordError("malformed", detail) from None
 
     def _refuse_not_finite(self, value: bytes) -> None:
-        """Raise `Refused` for a value that is a record except for NaN or infinity."""
+        """Raise `RecordError` for a value that is a record except for NaN or infinity."""
         if value.count(b"[") + value.count(b"{") > _MOST_CONTAINERS:
             return
         try:
-            rows = read_document(json.loads(value.decode()), self._views)
+            rows = parse_record(json.loads(value.decode()), self._views)
         except (ValueError, OverflowError):
             return
         for name, view in self._views.items():
             fault = row_fault(view, rows[name]) if name in rows else None
             if fault is not None:
-                raise Refused(*fault)
+                raise RecordError(*fault)

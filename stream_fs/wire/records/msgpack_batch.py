@@ -43,7 +43,7 @@ class Memory:
         self._stream.write(bytes(room))
 
 
-class Joined:
+class ByteBuffer:
     """Values as one run of bytes: where each of them starts and ends, and a place beyond."""
 
     def __init__(
@@ -74,7 +74,7 @@ class Order:
     views: tuple[int, ...]
 
 
-class Orders:
+class FieldOrders:
     """A few orders, the latest useful one first. They decide how fast a record is read, not how."""
 
     def __init__(self, views: Sequence[str]) -> None:
@@ -135,10 +135,10 @@ class Segments:
         return max(len(self.packed), len(self.listed))
 
 
-class Walk:
+class BatchScan:
     """The cursors of some records, and where the rows of each view were found."""
 
-    def __init__(self, joined: Joined, among: Indices, segments: Sequence[Segments]) -> None:
+    def __init__(self, joined: ByteBuffer, among: Indices, segments: Sequence[Segments]) -> None:
         self._joined = joined
         self._among = among
         self._segments = segments
@@ -285,5 +285,5 @@ class Walk:
         np.minimum(self._cursor, self._joined.beyond, out=self._cursor)
 
 
-_FIELD: Final = {"v": Walk._version, "id": Walk._identity, "views": Walk._views}
+_FIELD: Final = {"v": BatchScan._version, "id": BatchScan._identity, "views": BatchScan._views}
 assert set(_FIELD) == set(FIELDS)

@@ -19,8 +19,23 @@ import numpy as np
 from stream_fs.selector.arrays import Indices
 from stream_fs.wire.declared import DeclaredView, Limits
 from stream_fs.wire.records.json_reader import resemblance
-from stream_fs.wire.records.msgpack_batch import ROOM, Joined, Memory, Order, Orders, Segments, Walk
-from stream_fs.wire.records.parser import DESCRIBED, FIELDS, NEEDED, Found, Refused, read_document
+from stream_fs.wire.records.msgpack_batch import (
+    ROOM,
+    BatchScan,
+    ByteBuffer,
+    FieldOrders,
+    Memory,
+    Order,
+    Segments,
+)
+from stream_fs.wire.records.parser import (
+    DESCRIBED,
+    FIELDS,
+    NEEDED,
+    ParsedRecords,
+    RecordError,
+    parse_record,
+)
 
 MAPS: Final = 3
 """Maps in maps: the record, its views, a sparse pair."""
@@ -77,7 +92,7 @@ class MsgpackReader:
         self._segments = [Segments(view) for view in views]
         self._room = ROOM + max(part.longest for part in self._segments)
         self._memory = Memory()
-        self._orders = Orders(list(self._views))
+        self._orders = FieldOrders(list(self._views))
         self._bounds: dict[str, Any] = {
             "max_bin_len": limits.record_bytes,
             "max_str_len": limits.record_bytes,
@@ -87,10 +102,10 @@ class MsgpackReader:
             "max_ext_len": 0,
         }
 
-    def read(self, values: Sequence[bytes], lengths: Indices) -> Found:
+    def read(self, values: Sequence[bytes], lengths: Indices) -> ParsedRecords:
         """What is in these values."""
-        found = Found.nothing(self._views)
-        joined = Joined(self._memory, values, lengths, self._room)
+        found = ParsedRecords.nothing(self._views)
+        joined = ByteBuffer(self._memory, values, lengths, self._room)
         left = np.arange(len(values))
         for order in self._orders:
             before, left = len(left), self._walk(joined, left, order, found)
@@ -103,8 +118,8 @@ class MsgpackReader:
             record, left = int(left[0]), left[1:]
             try:
                 document = self._parse(values[record])
-                found.add(record, read_document(document, self._views))
-            except Refused as refused:
+                found.add(record, parse_record(document, self._views))
+            except RecordError as refused:
                 found.refuse(record, refused)
                 continue
             lesson = self._orders.learn(document) if lessons else None
@@ -113,9 +128,11 @@ class MsgpackReader:
                 left = self._walk(joined, left, lesson, found)
         return found
 
-    def _walk(self, joined: Joined, among: Indices, order: Order, found: Found) -> Indices:
+    def _walk(
+        self, joined: ByteBuffer, among: Indices, order: Order, found: ParsedRecords
+    ) -> Indices:
         """Walk over some records in one order; returns those that it does not fit."""
-        walk = Walk(joined, among, self._segments)
+        walk = BatchScan(joined, among, self._segments)
         known = walk.over(order)
         for number, name in enumerate(self._views):
             found.together[name] += walk.rows(number)
@@ -130,7 +147,7 @@ class MsgpackReader:
             )
         except (ValueError, msgpack.UnpackException) as error:
             detail = f"{self._explained(error)}{resemblance(value, 'msgpack')}"
-            raise Refused("malformed", f"not MessagePack within the limits: {detail}") from None
+            raise RecordError("malformed", f"not MessagePack within the limits: {detail}") from None
 
     def _explained(self, error: Exception) -> str:
         """The parser's message; where it speaks of its own arguments, in the contract's terms."""

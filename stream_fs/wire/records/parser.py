@@ -20,7 +20,7 @@ from stream_fs.selector.arrays import Indices, Working
 from stream_fs.wire.declared import DeclaredView
 
 
-class Refused(Exception):
+class RecordError(Exception):
     """A record cannot be used; never leaves the decoder, which makes a `BadRecord` of it."""
 
     def __init__(self, reason: Reason, detail: str) -> None:
@@ -52,48 +52,50 @@ Row: TypeAlias = "bytes | Working | SparseRow"
 """Packed, as an array, or sparse."""
 
 
-def read_document(
+def parse_record(
     document: object, declared: Mapping[str, DeclaredView], *, truths: bool = True
 ) -> dict[str, Row]:
-    """The views that are there. Raises `Refused`.
+    """The views that are there. Raises `RecordError`.
 
     `truths` tells whether the document may contain truth values, which pass as numbers unless each
     one is looked at.
     """
     if not isinstance(document, dict):
-        raise Refused("malformed", f"a record is a map, not {_kind(document)}; {DESCRIBED}")
+        raise RecordError("malformed", f"a record is a map, not {_kind(document)}; {DESCRIBED}")
     _check_fields(document)
     views = document["views"]
     if not isinstance(views, dict):
-        raise Refused("malformed", f"`views` is a map, not {_kind(views)}")
+        raise RecordError("malformed", f"`views` is a map, not {_kind(views)}")
     for name in views:
         if name not in declared:
             known = f"the views are {_some(declared)}"
-            raise Refused("unknown_view", f"view {quoted(name)} is not declared; {known}")
+            raise RecordError("unknown_view", f"view {quoted(name)} is not declared; {known}")
     rows = {
         name: _row(declared[name], given, truths)
         for name, given in views.items()
         if given is not None
     }
     if not rows:
-        raise Refused("all_missing", "every view is missing")
+        raise RecordError("all_missing", "every view is missing")
     return rows
 
 
 def _check_fields(document: dict[Any, Any]) -> None:
     if "v" not in document:
-        raise Refused("version", _incomplete(document))
+        raise RecordError("version", _incomplete(document))
     version = document["v"]
     if type(version) is not int or version != VERSION:
-        raise Refused("version", f"`v` is {_kind(version)}, not the whole number {VERSION}")
+        raise RecordError("version", f"`v` is {_kind(version)}, not the whole number {VERSION}")
     if "views" not in document:
-        raise Refused("malformed", _incomplete(document))
+        raise RecordError("malformed", _incomplete(document))
     unknown = document.keys() - FIELDS
     if unknown:
         name = min(map(quoted, unknown))
-        raise Refused("malformed", f"unknown field {name}; a record has `v`, `id` and `views` only")
+        raise RecordError(
+            "malformed", f"unknown field {name}; a record has `v`, `id` and `views` only"
+        )
     if not isinstance(document.get("id", ""), str):
-        raise Refused("malformed", f"`id` is text, not {_kind(document['id'])}")
+        raise RecordError("malformed", f"`id` is text, not {_kind(document['id'])}")
 
 
 def _incomplete(document: dict[Any, Any]) -> str:
@@ -112,7 +114,7 @@ def _some(fields: Mapping[Any, Any]) -> str:
 def _row(view: DeclaredView, given: object, truths: bool) -> Row:
     if isinstance(given, bytes):
         if len(given) != view.row_bytes:
-            raise Refused(
+            raise RecordError(
                 "dimension",
                 f"view {view.name!r}: {len(given)} bytes where {view.dimension} values "
                 f"of {view.dtype} take {view.row_bytes}",
@@ -120,35 +122,35 @@ def _row(view: DeclaredView, given: object, truths: bool) -> Row:
         return given
     if isinstance(given, list):
         if len(given) != view.dimension:
-            raise Refused(
+            raise RecordError(
                 "dimension",
                 f"view {view.name!r}: {len(given)} values where {view.dimension} are declared",
             )
         numbers = _numbers(given, view, truths)
         if numbers is None:
             at = _first_other(given, (int, float))
-            raise Refused("malformed", f"{view.place(at)}: {_kind(given[at])}, not a number")
+            raise RecordError("malformed", f"{view.place(at)}: {_kind(given[at])}, not a number")
         return numbers
     if isinstance(given, dict):
         return _sparse(view, given, truths)
-    raise Refused("malformed", f"view {view.name!r}: {_kind(given)} instead of values")
+    raise RecordError("malformed", f"view {view.name!r}: {_kind(given)} instead of values")
 
 
 def _sparse(view: DeclaredView, pair: dict[Any, Any], truths: bool) -> SparseRow:
     if set(pair) != {"i", "x"}:
-        raise Refused(
+        raise RecordError(
             "bad_sparse",
             f"view {quoted(view.name)}: values are a list, or a map of `i` and `x`; "
             f"this map has {_some(pair)}",
         )
     indices = _indices(pair["i"])
     if indices is None:
-        raise Refused("bad_sparse", f"view {view.name!r}: {_not_indices(pair['i'])}")
+        raise RecordError("bad_sparse", f"view {view.name!r}: {_not_indices(pair['i'])}")
     values = _sparse_values(view, pair["x"], truths)
     if values is None:
-        raise Refused("bad_sparse", _not_values(view, indices, pair["x"]))
+        raise RecordError("bad_sparse", _not_values(view, indices, pair["x"]))
     if len(indices) != len(values):
-        raise Refused(
+        raise RecordError(
             "bad_sparse",
             f"view {view.name!r}: {len(indices)} indices and {len(values)} values",
         )
@@ -232,7 +234,7 @@ class Rows:
 
 
 @dataclass(slots=True)
-class Found:
+class ParsedRecords:
     """Rows that were found together, rows of single records, and records that were refused.
 
     Records are named by their number among those that were read.
@@ -243,7 +245,7 @@ class Found:
     refused: dict[int, Fault] = field(default_factory=dict)
 
     @classmethod
-    def nothing(cls, names: Iterable[str]) -> Found:
+    def nothing(cls, names: Iterable[str]) -> ParsedRecords:
         """A place to collect in."""
         names = tuple(names)
         return cls({name: [] for name in names}, {name: [] for name in names})
@@ -253,6 +255,6 @@ class Found:
         for name, row in rows.items():
             self.single[name].append((record, row))
 
-    def refuse(self, record: int, refused: Refused) -> None:
+    def refuse(self, record: int, refused: RecordError) -> None:
         """A record that cannot be used."""
         self.refused[record] = (refused.reason, refused.detail)

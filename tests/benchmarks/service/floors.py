@@ -13,7 +13,7 @@ from stream_fs.pipeline.settings import DeadLetterSettings
 from stream_fs.records import Message
 from stream_fs.selector import Chunk, initial_state, rank, update
 from stream_fs.wire import RecordDecoder
-from stream_fs.wire.rankings.message import top_counts
+from stream_fs.wire.rankings.message import published_counts
 from tests.benchmarks.measure import Comparison, Goal, Seconds
 from tests.benchmarks.service.life import COMMITTED, Life
 from tests.benchmarks.service.plan import Plan
@@ -125,7 +125,7 @@ class Alone:
     def __init__(self, stream: Stream) -> None:
         settings = stream.configuration.stream_settings()
         self._chunks = cycle(cut(stream, DIFFERENT // CHUNK))
-        self._top = top_counts(settings.params, settings.output_top)
+        self._top = published_counts(settings.params, settings.output_top)
         origin = settings.origin(Partition(stream.source.topic, 0))
         self._state, _ = update(initial_state(settings.params, origin), next(self._chunks))
 

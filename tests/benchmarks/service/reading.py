@@ -15,10 +15,10 @@ from confluent_kafka import Consumer, Message, TopicPartition
 from numpy.typing import NDArray
 
 from stream_fs.kafka import ClientSettings
-from stream_fs.kafka.consumer import KafkaInput
+from stream_fs.kafka.consumer import KafkaConsumer
 from stream_fs.pipeline.chunker import Chunker
 from stream_fs.pipeline.ports import Partition
-from stream_fs.pipeline.settings import Cut, DeadLetterSettings
+from stream_fs.pipeline.settings import ChunkPolicy, DeadLetterSettings
 from stream_fs.wire import RecordDecoder
 from tests.benchmarks.service.records import Mix
 from tests.benchmarks.service.stage import PATIENCE, Source, Stage
@@ -75,13 +75,13 @@ def ingest(stage: Stage, source: Source) -> float:
         messages = member.poll(WAIT).get(partition, ())
         if messages:
             chunker.add(messages)
-            while chunker.take(next(chunks), Cut(CHUNK, CHUNK)) is not None:
+            while chunker.take(next(chunks), ChunkPolicy(CHUNK, CHUNK)) is not None:
                 pass
         return len(messages)
 
     group = stage.topics.unique("ingest")
     assigned = _Assigned()
-    member = KafkaInput(ClientSettings(stage.bootstrap, group), [source.topic], assigned)
+    member = KafkaConsumer(ClientSettings(stage.bootstrap, group), [source.topic], assigned)
     with closing(member):
         while not assigned.partitions:
             member.poll(WAIT)

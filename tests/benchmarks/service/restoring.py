@@ -57,7 +57,7 @@ def _save(stream: Stream) -> tuple[int, int]:
     model = Model(_trained(stream), 1, None, settings.cut)
     records, size = snapshot_records(settings, partition, model, 0)
     with closing(transactional(stream).outbox(partition)) as outbox:
-        while not outbox.take_over():
+        while not outbox.acquire():
             pass
         outbox.begin()
         place = SnapshotPlace(0, model.state.chunk, outbox.send(records)[0])

@@ -11,10 +11,10 @@ from confluent_kafka import KafkaError, Message, Producer
 from stream_fs.kafka import KafkaTransport
 from stream_fs.kafka.publisher import KafkaOutbox
 from stream_fs.pipeline import events
-from stream_fs.pipeline.ports import Outgoing, Partition, Transport
-from stream_fs.pipeline.task import Surroundings
+from stream_fs.pipeline.ports import OutgoingRecord, Partition, Transport
+from stream_fs.pipeline.task import Runtime
 from stream_fs.pipeline.worker import Worker
-from stream_fs.service.process.executor import Aside
+from stream_fs.service.process.executor import CommitThreads
 from tests.benchmarks.service.records import Mix
 from tests.benchmarks.service.stage import PATIENCE, Settings, Stage, Stream
 from tests.integration.topics import flush
@@ -40,8 +40,8 @@ def work_off(stream: Stream, transport: Transport) -> float:
         stream.configuration.stream.topics,
         stream.configuration.stream_settings(),
         transport,
-        # Transactions go on beside the next update, as in the service.
-        Surroundings(time.monotonic, observe, aside=Aside()),
+        # TransactionRunner go on beside the next update, as in the service.
+        Runtime(time.monotonic, observe, aside=CommitThreads()),
         jitter=lambda: 1.0,
         grace=0.0,
     )
@@ -109,13 +109,13 @@ class _PlainOutbox(KafkaOutbox):
     def __init__(self, producer: Producer) -> None:
         self._plain = producer
 
-    def take_over(self) -> bool:
+    def acquire(self) -> bool:
         return True
 
     def begin(self) -> None:
         pass
 
-    def send(self, records: Sequence[Outgoing]) -> list[int]:
+    def send(self, records: Sequence[OutgoingRecord]) -> list[int]:
         offsets = [-1] * len(records)
 
         def delivered(place: int, error: KafkaError | None, message: Message) -> None:

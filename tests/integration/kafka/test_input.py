@@ -15,7 +15,7 @@ from stream_fs.errors import FatalError, OffsetGone, RetriableError
 from stream_fs.kafka import Rebalance
 from stream_fs.kafka import consumer as module
 from stream_fs.kafka.clients import input_consumer
-from stream_fs.kafka.consumer import KafkaInput
+from stream_fs.kafka.consumer import KafkaConsumer
 from stream_fs.kafka.offsets import Offsets
 from stream_fs.kafka.settings import Property
 from stream_fs.pipeline.ports import Partition
@@ -35,7 +35,7 @@ def test_a_member_that_does_not_poll_loses_its_partitions_and_gets_them_back(
     short: dict[str, Property] = {"max.poll.interval.ms": 6000}
     settings = backend.settings(properties=short)
     member = Member()
-    source = KafkaInput(settings, [partition.topic], member)
+    source = KafkaConsumer(settings, [partition.topic], member)
     member.holds(source, {partition})
     source.resume(partition, 1)
     member.receives(source, partition, 2)
@@ -74,7 +74,7 @@ def test_an_offset_out_of_the_log_is_refused_also_right_after_the_assignment(
             source.resume(partition, place)
 
     member = Eager()
-    source: KafkaInput = backend.transport().input([partition.topic], member)
+    source: KafkaConsumer = backend.transport().input([partition.topic], member)
     with pytest.raises(OffsetGone, match=rf"{partition}: offset {place} .*{partition.flags} --to"):
         member.receives(source, partition, 1)
     source.close()
@@ -84,7 +84,7 @@ def test_a_topic_that_comes_later(backend: KafkaBackend, caplog: pytest.LogCaptu
     topic = backend.topics.unique("later")
     settings = backend.settings(properties={"topic.metadata.refresh.interval.ms": 200})
     member = Member()
-    source = KafkaInput(settings, [topic], member)
+    source = KafkaConsumer(settings, [topic], member)
     member.polls(source, lambda: topic in caplog.text, "the missing topic")
     backend.topics.admin.create_topics([NewTopic(topic, 1)])[topic].result(PATIENCE_SECONDS)
     member.holds(source, {Partition(topic, 0)})
@@ -101,7 +101,7 @@ def test_what_the_group_cannot_be_told_is_logged(
     source = backend.transport().input([partition.topic], member)
     member.holds(source, {partition})
     missing = Partition(backend.topics.unique("missing"), 3)
-    source.advise({missing: 7})
+    source.commit_group_offset({missing: 7})
     told = f"the group does not know of {missing} 7"
     member.polls(source, lambda: told in caplog.text, "the failure")
     source.close()
@@ -215,7 +215,7 @@ def test_the_client_never_looks_for_an_end_itself(
     caplog.set_level(logging.DEBUG, "stream_fs")
     settings = backend.settings(properties={"debug": "topic"})
     member = Member()
-    source = KafkaInput(settings, [partition.topic], member)
+    source = KafkaConsumer(settings, [partition.topic], member)
     member.holds(source, {partition})
     source.resume(partition, 0)
     member.receives(source, partition, 1)
@@ -267,7 +267,7 @@ def test_partitions_whose_ends_are_not_known_are_read_although_the_first_fetch_f
 
     monkeypatch.setattr(module, "input_consumer", Hasty)
     member = Member()
-    source = KafkaInput(backend.settings(properties={"debug": "topic"}), [topic], member)
+    source = KafkaConsumer(backend.settings(properties={"debug": "topic"}), [topic], member)
     member.holds(source, {whole, cut, idle})
     failures = [f"reading {partition}: fetch failed" for partition in (cut, idle)]
     member.polls(source, lambda: all(one in caplog.text for one in failures), "failed fetches")

@@ -11,7 +11,7 @@ import pytest
 from stream_fs.broker import Broker
 from stream_fs.errors import AbortableError, FencedError, RetriableError
 from stream_fs.kafka import KafkaTransport, Rebalance
-from stream_fs.pipeline.ports import Outbox, Outgoing, Partition
+from stream_fs.pipeline.ports import OutgoingRecord, Partition, Publisher
 from tests.contracts.backend import Published
 from tests.contracts.waiting import Member, everything, owner, published, until
 from tests.integration.kafka.backend import KafkaBackend
@@ -51,7 +51,7 @@ def insist(call: Callable[[], object]) -> None:
     until(done, f"{call} does not get through")
 
 
-def publish(outbox: Outbox, records: list[Outgoing]) -> None:
+def publish(outbox: Publisher, records: list[OutgoingRecord]) -> None:
     """Send and commit, again and again while the broker is slow to come back."""
 
     def taken() -> bool:
@@ -110,7 +110,7 @@ def test_a_commit_of_open_outcome_may_be_called_again(
     topic = own_backend.topic()
     outbox = owner(impatient.outbox(Partition(topic, 0)))
     outbox.begin()
-    outbox.send([Outgoing(topic, b"key", b"value", partition=0)])
+    outbox.send([OutgoingRecord(topic, b"key", b"value", partition=0)])
     brittle.kill()
     with pytest.raises(RetriableError):
         outbox.commit()
@@ -129,14 +129,14 @@ def test_who_gives_up_a_commit_of_open_outcome_takes_over_again(
     topic = own_backend.topic()
     outbox = owner(impatient.outbox(Partition(topic, 0)))
     outbox.begin()
-    outbox.send([Outgoing(topic, b"key", b"open", partition=0)])
+    outbox.send([OutgoingRecord(topic, b"key", b"open", partition=0)])
     brittle.kill()
     with pytest.raises(RetriableError):
         outbox.commit()
     with pytest.raises(FencedError, match="outcome of the commit is open"):
         outbox.abort()
     brittle.start()
-    publish(owner(outbox), [Outgoing(topic, b"key", b"next", partition=0)])
+    publish(owner(outbox), [OutgoingRecord(topic, b"key", b"next", partition=0)])
     # The commit never reached the broker here; the point is that it is decided now.
     assert published(own_backend, topic, 1) == [Published(b"key", b"next")]
     outbox.close()
@@ -146,7 +146,7 @@ def test_what_cannot_be_sent_is_sent_again_in_a_new_transaction(
     own_backend: KafkaBackend, impatient: KafkaTransport, brittle: Broker
 ) -> None:
     topic = own_backend.topic()
-    records = [Outgoing(topic, b"key", b"value", partition=0)]
+    records = [OutgoingRecord(topic, b"key", b"value", partition=0)]
     outbox = owner(impatient.outbox(Partition(topic, 0)))
     outbox.begin()
     brittle.kill()
@@ -166,7 +166,7 @@ def test_closing_does_not_wait_for_a_broker_that_is_gone(
     partition = Partition(own_backend.topic(), 0)
     outbox = owner(impatient.outbox(partition))
     outbox.begin()
-    outbox.send([Outgoing(partition.topic, b"key", b"open", partition=0)])
+    outbox.send([OutgoingRecord(partition.topic, b"key", b"open", partition=0)])
     member = Member()
     source = impatient.input([partition.topic], member)
     member.holds(source, {partition})
@@ -203,14 +203,14 @@ def test_taking_over_and_restoring_wait_for_the_broker(
     partition = Partition(own_backend.topic(), 0)
     state = own_backend.state_topic(partition.topic)
     first = owner(impatient.outbox(partition))
-    publish(first, [Outgoing(state, b"key", b"value", partition=0)])
+    publish(first, [OutgoingRecord(state, b"key", b"value", partition=0)])
     first.close()
     log = impatient.state_log(partition)
     # A broker that is killed before it writes the marker may never write it (KIP-664).
     until(lambda: log.end() == 2, "the record and the marker of its transaction")
     brittle.kill()
     outbox = impatient.outbox(partition)
-    until(lambda: outbox.take_over() or outbox.trouble.reason is not None, "it is noticed")
+    until(lambda: outbox.acquire() or outbox.trouble.reason is not None, "it is noticed")
     assert "check kafka.bootstrap" in str(outbox.trouble.reason)
     with pytest.raises(RetriableError, match=f"{state}/0"):
         log.end()

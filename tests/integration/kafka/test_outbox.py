@@ -12,10 +12,10 @@ from confluent_kafka import Producer
 from stream_fs.errors import AbortableError, FatalError, FencedError
 from stream_fs.kafka import dead_letters_plan
 from stream_fs.kafka.publisher import KafkaOutbox
-from stream_fs.pipeline.ports import Outgoing, Partition
+from stream_fs.pipeline.ports import OutgoingRecord, Partition
 from stream_fs.records import BadRecord, Message, Payload
 from stream_fs.service.topics import topic_plans, topic_problems
-from stream_fs.wire.dead_letters import Letter, dead_letter, dead_letter_limit
+from stream_fs.wire.dead_letters import DeadLetter, dead_letter, dead_letter_limit
 from tests.contracts.backend import Published
 from tests.contracts.waiting import owner, published, until
 from tests.integration.kafka.backend import KafkaBackend
@@ -30,7 +30,7 @@ def test_a_record_larger_than_the_client_takes(backend: KafkaBackend) -> None:
     outbox = owner(KafkaOutbox(settings, backend.topics.unique("id")))
     outbox.begin()
     with pytest.raises(FatalError, match=rf"200003 bytes to {topic}.*max\.message\.bytes"):
-        outbox.send([Outgoing(topic, b"key", bytes(200_000))])
+        outbox.send([OutgoingRecord(topic, b"key", bytes(200_000))])
     outbox.abort()
     outbox.close()
 
@@ -40,11 +40,13 @@ def test_a_record_larger_than_the_topic_takes(backend: KafkaBackend) -> None:
     outbox = owner(backend.transport().outbox(Partition(topic, 0)))
     outbox.begin()
     with pytest.raises(FatalError, match=r"max\.message\.bytes of the topic"):
-        outbox.send([Outgoing(topic, b"key", bytes(size), partition=0) for size in (1, 20_000, 2)])
+        outbox.send(
+            [OutgoingRecord(topic, b"key", bytes(size), partition=0) for size in (1, 20_000, 2)]
+        )
     outbox.close()
     outbox = owner(backend.transport().outbox(Partition(topic, 0)))
     outbox.begin()
-    outbox.send([Outgoing(topic, b"key", b"small", partition=0)])
+    outbox.send([OutgoingRecord(topic, b"key", b"small", partition=0)])
     outbox.commit()
     assert published(backend, topic, 1) == [Published(b"key", b"small")]
     outbox.close()
@@ -82,7 +84,7 @@ def test_a_dead_letter_of_the_largest_record_that_an_input_topic_may_hold(
     message = Message("t" * 249, 2**31 - 1, 2**63 - 1, 2**63 - 1, None, bytes(size))
     bad = BadRecord(0, "unknown_view", "\N{GRINNING FACE}" * 300)
     assert_carried(backend, largest, dead_letter(message, bad))
-    letter = Letter.of(message, bad, dead_letter_limit(largest))
+    letter = DeadLetter.of(message, bad, dead_letter_limit(largest))
     assert letter.payload == dead_letter(message, bad)
 
 
@@ -90,9 +92,9 @@ def test_the_largest_dead_letter(backend: KafkaBackend) -> None:
     largest, bad = 100_000, BadRecord(0, "malformed", "not MessagePack")
     limit = dead_letter_limit(largest)
     empty = Message("in", 0, 1, 2, b"key", b"", (("own", b"header"),))
-    room = limit - Letter.of(empty, bad, limit).size
+    room = limit - DeadLetter.of(empty, bad, limit).size
     for size, shortened in ((room, False), (room + 1, True)):
-        letter = Letter.of(empty._replace(value=bytes(size)), bad, limit)
+        letter = DeadLetter.of(empty._replace(value=bytes(size)), bad, limit)
         assert bool(letter.cuts) is shortened
         assert_carried(backend, largest, letter.payload)
 
@@ -104,7 +106,7 @@ def assert_carried(backend: KafkaBackend, largest: int, payload: Payload) -> Non
     settings = replace(backend.settings(), largest_message=largest)
     outbox = owner(KafkaOutbox(settings, backend.topics.unique("id")))
     outbox.begin()
-    outbox.send([Outgoing(topic, payload.key, payload.value, payload.headers)])
+    outbox.send([OutgoingRecord(topic, payload.key, payload.value, payload.headers)])
     outbox.commit()
     outbox.close()
     (found,) = published(backend, topic, 1)
@@ -115,9 +117,11 @@ def test_a_partition_that_is_not_there(backend: KafkaBackend) -> None:
     topic = backend.topic()
     outbox = owner(backend.transport().outbox(Partition(topic, 0)))
     outbox.begin()
-    outbox.send([Outgoing(topic, b"key", b"value", partition=0)])  # now the client knows the topic
+    outbox.send(
+        [OutgoingRecord(topic, b"key", b"value", partition=0)]
+    )  # now the client knows the topic
     with pytest.raises(FatalError, match="create the topic"):
-        outbox.send([Outgoing(topic, b"key", b"value", partition=7)])
+        outbox.send([OutgoingRecord(topic, b"key", b"value", partition=7)])
     outbox.abort()
     outbox.close()
 
@@ -127,7 +131,7 @@ def test_more_records_than_the_client_queues(backend: KafkaBackend) -> None:
     settings = backend.settings(properties={"queue.buffering.max.messages": 10})
     outbox = owner(KafkaOutbox(settings, backend.topics.unique("id")))
     outbox.begin()
-    offsets = outbox.send([Outgoing(topic, None, b"%d" % n, partition=0) for n in range(100)])
+    offsets = outbox.send([OutgoingRecord(topic, None, b"%d" % n, partition=0) for n in range(100)])
     outbox.commit()
     assert offsets == list(range(100))
     outbox.close()
@@ -139,10 +143,10 @@ def test_who_is_fenced_while_sending(backend: KafkaBackend) -> None:
     settings = backend.settings(properties={"queue.buffering.max.messages": 10})
     old = owner(KafkaOutbox(settings, name))
     old.begin()
-    old.send([Outgoing(topic, None, b"old", partition=0)])
+    old.send([OutgoingRecord(topic, None, b"old", partition=0)])
     new = owner(KafkaOutbox(settings, name))
     with pytest.raises(FencedError) as caught:
-        old.send([Outgoing(topic, None, b"old", partition=0)] * 1000)
+        old.send([OutgoingRecord(topic, None, b"old", partition=0)] * 1000)
     assert not caught.value.given_up
     with pytest.raises(FencedError, match="has to be taken over"):
         old.begin()
@@ -159,7 +163,7 @@ def test_records_that_are_not_acknowledged_in_time_void_the_transaction(
     outbox = owner(KafkaOutbox(settings, backend.topics.unique("id")))
     outbox.begin()
     with pytest.raises(AbortableError, match="not acknowledged"):
-        outbox.send([Outgoing(topic, None, bytes(900_000), partition=0) for _ in range(20)])
+        outbox.send([OutgoingRecord(topic, None, bytes(900_000), partition=0) for _ in range(20)])
     outbox.close()
     assert backend.published(topic) == []
 
@@ -169,7 +173,7 @@ def test_a_transaction_that_takes_too_long_is_fenced(own_backend: KafkaBackend) 
     settings = replace(own_backend.settings(), transaction_timeout=5.0)
     outbox = KafkaOutbox(settings, own_backend.topics.unique("id"))
     owner(outbox).begin()
-    outbox.send([Outgoing(topic, b"key", b"late", partition=0)])
+    outbox.send([OutgoingRecord(topic, b"key", b"late", partition=0)])
     place = Partition(topic, 0)
     end = own_backend.end_of(place)
     until(lambda: own_backend.end_of(place) > end, "the broker ends the transaction")
@@ -177,7 +181,7 @@ def test_a_transaction_that_takes_too_long_is_fenced(own_backend: KafkaBackend) 
         outbox.commit()
     assert caught.value.given_up, "no other owner has taken over"
     owner(outbox).begin()
-    outbox.send([Outgoing(topic, b"key", b"again", partition=0)])
+    outbox.send([OutgoingRecord(topic, b"key", b"again", partition=0)])
     outbox.commit()
     assert published(own_backend, topic, 1) == [Published(b"key", b"again")]
     outbox.close()

@@ -38,7 +38,7 @@ def test_a_wrong_password_is_known_to_who_waits(own_broker: Broker) -> None:
     outbox = KafkaTransport(alice(own_broker, "wrong-horse"), "stream", str).outbox(
         Partition("topic", 0)
     )
-    until(lambda: outbox.take_over() or outbox.trouble.reason is not None, "it is told")
+    until(lambda: outbox.acquire() or outbox.trouble.reason is not None, "it is told")
     assert "sasl.password" in str(outbox.trouble.reason)
     outbox.close()
 
@@ -61,7 +61,7 @@ def test_a_transactional_id_without_rights(own_broker: Broker, own_backend: Kafk
     transport = KafkaTransport(alice(own_broker), "stream", own_backend.state_topic)
     outbox = transport.outbox(Partition(own_backend.topic(), 0))
     with pytest.raises(FatalError, match=r"taking over group/.*right to write transactional ids"):
-        until(outbox.take_over, "it is told")
+        until(outbox.acquire, "it is told")
     outbox.close()
 
 

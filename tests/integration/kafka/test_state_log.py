@@ -8,7 +8,7 @@ import pytest
 
 from stream_fs.errors import FatalError, RetriableError
 from stream_fs.kafka import KafkaTransport
-from stream_fs.pipeline.ports import Outgoing, Partition
+from stream_fs.pipeline.ports import OutgoingRecord, Partition
 from tests.contracts.waiting import everything, owner, until
 from tests.integration.kafka.backend import KafkaBackend
 
@@ -33,7 +33,9 @@ def test_a_compacted_log_has_gaps(own_backend: KafkaBackend) -> None:
         """More of the same keys: a new segment lets the old ones be compacted."""
         outbox.begin()
         values = [next(numbers).to_bytes(4, "big") + bytes(200_000) for _ in keys]
-        sent = [Outgoing(state, *pair, partition=0) for pair in zip(keys, values, strict=True)]
+        sent = [
+            OutgoingRecord(state, *pair, partition=0) for pair in zip(keys, values, strict=True)
+        ]
         offsets = outbox.send(sent)
         outbox.commit()
         newest.update(zip(keys, zip(offsets, values, strict=True), strict=True))

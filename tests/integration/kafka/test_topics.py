@@ -13,7 +13,7 @@ from confluent_kafka import Consumer, TopicPartition
 from stream_fs.errors import FatalError
 from stream_fs.kafka import (
     ClientSettings,
-    TopicPlan,
+    TopicSpec,
     dead_letters_plan,
     input_plan,
     rankings_plan,
@@ -26,7 +26,7 @@ from tests.integration.topics import PATIENCE_SECONDS
 
 
 @pytest.fixture
-def plans(backend: KafkaBackend) -> Iterator[list[TopicPlan]]:
+def plans(backend: KafkaBackend) -> Iterator[list[TopicSpec]]:
     unique = backend.topics.unique
     plans = [
         input_plan(unique("input"), 3, 2_000_000),
@@ -42,7 +42,7 @@ def plans(backend: KafkaBackend) -> Iterator[list[TopicPlan]]:
 
 
 def test_planned_topics_are_made_and_have_no_problems(
-    backend: KafkaBackend, plans: list[TopicPlan]
+    backend: KafkaBackend, plans: list[TopicSpec]
 ) -> None:
     topics = Plans(backend.settings())
     names = [plan.name for plan in plans]
@@ -59,7 +59,7 @@ def test_planned_topics_are_made_and_have_no_problems(
 
 
 def test_several_processes_may_make_and_grow_topics_at_once(
-    backend: KafkaBackend, plans: list[TopicPlan], monkeypatch: pytest.MonkeyPatch
+    backend: KafkaBackend, plans: list[TopicSpec], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As the pods of a Deployment do, each before it starts."""
     both, look = Barrier(2), Plans.partitions
@@ -107,7 +107,7 @@ def test_topics_that_are_not_as_planned(backend: KafkaBackend) -> None:
     assert f"topic {name} has cleanup.policy=delete, and needs compact" in policy
 
 
-def test_more_replicas_than_brokers(backend: KafkaBackend, plans: list[TopicPlan]) -> None:
+def test_more_replicas_than_brokers(backend: KafkaBackend, plans: list[TopicSpec]) -> None:
     plan = state_plan(plans[0].name, 1, 1_000_000, replication=3)
     with pytest.raises(FatalError, match="lower the replication factor"):
         Plans(backend.settings()).create([plan])

@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry
 from stream_fs.kafka import ClientSettings, KafkaTransport
 from stream_fs.pipeline import events
 from stream_fs.pipeline.ports import Partition, Transport
-from stream_fs.pipeline.task import Surroundings
+from stream_fs.pipeline.task import Runtime
 from stream_fs.pipeline.worker import Worker
 from stream_fs.service.observability.measuring import MetricsObserver
 from stream_fs.service.observability.metrics import Metrics
@@ -47,7 +47,7 @@ class Member:
                 configuration.stream.name,
                 configuration.state_topics().__getitem__,
             ),
-            Surroundings(time.monotonic, self._observe, self._step),
+            Runtime(time.monotonic, self._observe, self._step),
             jitter=lambda: 0.01,
             grace=configuration.service.grace_seconds,
         )

@@ -210,12 +210,12 @@ def test_a_client_that_hangs_ends_it(stream: Stream, service: MakeService) -> No
 HANGING_CLIENT = """
 import sys, time
 from stream_fs.cli.main import main
-from stream_fs.kafka.consumer import KafkaInput
+from stream_fs.kafka.consumer import KafkaConsumer
 
 def never_answers(self, timeout, most=None):
     time.sleep(600)
 
-KafkaInput.poll = never_answers
+KafkaConsumer.poll = never_answers
 sys.exit(main(sys.argv[1:]))
 """
 

@@ -15,7 +15,7 @@ import sys, time
 from pathlib import Path
 from stream_fs.service.configuration import load
 from stream_fs.service.run import run
-from stream_fs.service.process.signals import Stopping
+from stream_fs.service.process.signals import SignalHandler
 
 path = Path(sys.argv[-1])
 
@@ -24,7 +24,7 @@ def hold(step):
         while path.with_suffix(".hold").exists():
             time.sleep(0.02)
 
-with Stopping() as stopping:
+with SignalHandler() as stopping:
     code = run(load(path, {}), stopping, step=hold)
 sys.exit(code)
 """

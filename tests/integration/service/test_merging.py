@@ -83,7 +83,7 @@ def test_an_owner_that_dies_in_the_midst_of_it_has_an_heir(
     stream.feed_all(1, seed=2)
     heir = member(stream)
     heir.until(lambda: has_merged(heir, 4), "the end")
-    (taken,) = heir.of(events.MergeTaken)
+    (taken,) = heir.of(events.MergeAcquired)
     assert taken.sequence == len(stream.merged()) - len(heir.of(events.MergedCommitted))
     assert_series(stream)
     assert_undisturbed(stream, 4)

@@ -32,8 +32,8 @@ def test_offsets_of_the_group_that_somebody_moved_are_put_right(
     second = member(stream)
     second.runs()
     committed = FIRST + CHUNK
-    assert second.of(events.OffsetsDiffer) == [
-        events.OffsetsDiffer(stream.only, group=moved_to, state=committed)
+    assert second.of(events.GroupOffsetDiffers) == [
+        events.GroupOffsetDiffers(stream.only, group=moved_to, state=committed)
     ]
     wait_until(lambda: group_offset(stream) == committed, "the group learns of the state's offset")
     second.die()
@@ -41,7 +41,7 @@ def test_offsets_of_the_group_that_somebody_moved_are_put_right(
     stream.feed(chunks(3)[-1:])
     third = member(stream)
     third.completes(3)
-    assert not third.of(events.OffsetsDiffer)
+    assert not third.of(events.GroupOffsetDiffers)
     assert_undisturbed(stream, 3)
 
 

@@ -32,13 +32,13 @@ SETTINGS = {
 PROGRAM = f"""
 import sys, time
 from pathlib import Path
-from stream_fs.kafka.consumer import KafkaInput
+from stream_fs.kafka.consumer import KafkaConsumer
 from stream_fs.service.configuration import load
 from stream_fs.service.run import run
-from stream_fs.service.process.signals import Stopping
+from stream_fs.service.process.signals import SignalHandler
 
 path = Path(sys.argv[-1])
-poll = KafkaInput.poll
+poll = KafkaConsumer.poll
 
 def poll_for_all(self, timeout, most=None):
     # Two chunks for each, in one turn: every partition then has something to publish.
@@ -50,7 +50,7 @@ def poll_for_all(self, timeout, most=None):
         if not path.with_suffix(".hold").exists() or count in (0, {2 * CHUNK * PARTITIONS}):
             return found
 
-KafkaInput.poll = poll_for_all
+KafkaConsumer.poll = poll_for_all
 
 def hold(step):
     if step == "records sent" and path.with_suffix(".hold").exists():
@@ -58,7 +58,7 @@ def hold(step):
         while path.with_suffix(".hold").exists():
             time.sleep(0.02)
 
-with Stopping() as stopping:
+with SignalHandler() as stopping:
     code = run(load(path, {{}}), stopping, step=hold)
 sys.exit(code)
 """

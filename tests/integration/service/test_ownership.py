@@ -8,7 +8,7 @@ from time import monotonic
 
 from stream_fs.errors import NoOwnership
 from stream_fs.kafka import ClientSettings, KafkaTransport
-from stream_fs.kafka.consumer import KafkaInput
+from stream_fs.kafka.consumer import KafkaConsumer
 from stream_fs.pipeline import events
 from stream_fs.pipeline.ports import Assignment
 from tests.integration.service.conftest import MakeMember, MakeStream
@@ -60,8 +60,8 @@ class Twin(KafkaTransport):
         super().__init__(settings, stream, state_topic_of)
         self._reading = replace(settings, group=f"{settings.group}-twin")
 
-    def input(self, topics: Sequence[str], assignment: Assignment) -> KafkaInput:
-        return KafkaInput(self._reading, topics, assignment)
+    def input(self, topics: Sequence[str], assignment: Assignment) -> KafkaConsumer:
+        return KafkaConsumer(self._reading, topics, assignment)
 
 
 def test_of_two_that_fence_each_other_one_remains(stream: Stream, member: MakeMember) -> None:

@@ -10,7 +10,7 @@ from typing import Any, Final
 from jsonschema import Draft202012Validator
 
 from stream_fs.pipeline.ports import Partition
-from stream_fs.pipeline.task import Surroundings
+from stream_fs.pipeline.task import Runtime
 from stream_fs.pipeline.worker import Worker
 from stream_fs.records import Message
 from tests.contracts.backend import Published
@@ -46,7 +46,7 @@ def undisturbed(stream: Stream, changes: Changes | None = None) -> tuple[Output,
         stream.inputs,
         settings,
         broker.transport("reference", settings.state_topics),
-        Surroundings(lambda: next(now), lambda _: None),
+        Runtime(lambda: next(now), lambda _: None),
         jitter=lambda: 1.0,
         grace=1.0,
     )

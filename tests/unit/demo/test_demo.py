@@ -15,7 +15,7 @@ from stream_fs.demo.subprocesses import Commands, without_settings
 from stream_fs.demo.summary import Chosen, described, everything, quality, summary
 from stream_fs.service.configuration import load
 from stream_fs.wire import RankingMessage, encode_ranking
-from stream_fs.wire.rankings.message import Change, Feature, Fit, RankedView, Records
+from stream_fs.wire.rankings.message import Feature, Fit, RankedView, Records, SelectionChange
 
 ADDRESS = "localhost:1"
 
@@ -53,7 +53,7 @@ def ranking(stream: Stream, sequence: int, best: str = "first") -> RankingMessag
         as_of=0,
         records=Records(CHUNK, total, 0, {view.name: 0 for view in stream.views}),
         views=views,
-        selection={view.name: Change((), (), 0.75) for view in stream.views},
+        selection={view.name: SelectionChange((), (), 0.75) for view in stream.views},
         fit=Fit(10, True, 1.0, 0.1),
     )
 

@@ -4,10 +4,10 @@ from pathlib import Path
 import pytest
 
 from stream_fs.evaluate.errors import DataMalformed
-from stream_fs.evaluate.plan import Task
+from stream_fs.evaluate.plan import Measurement
 from stream_fs.evaluate.store import ROWS, Store
 
-FIRST = Task("ranking", "digits", {"repetition": 0, "method": "variance"}, "0.1.0 1 abc")
+FIRST = Measurement("ranking", "digits", {"repetition": 0, "method": "variance"}, "0.1.0 1 abc")
 SECOND = replace(FIRST, settings={"repetition": 1, "method": "variance"})
 
 

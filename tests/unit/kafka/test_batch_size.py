@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import Message
 
-from stream_fs.kafka.message_batch import Batches, batch_size
+from stream_fs.kafka.message_batch import BatchSizer, batch_size
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ def test_a_message_without_a_value_has_no_size() -> None:
 @pytest.mark.parametrize(("size", "usual"), [(10, 2000), (10_000, 500)])
 def test_batches_end_with_a_chunk(size: int, usual: int) -> None:
     message = Message(topic="topic", partition=0, offset=0, value=bytes(size))
-    batches = Batches()
+    batches = BatchSizer()
     assert batches.next == 100
     batches.came([message] * 100)
     assert batches.next == usual - 100
@@ -39,6 +39,6 @@ def test_batches_end_with_a_chunk(size: int, usual: int) -> None:
 
 def test_small_batches_end_anywhere() -> None:
     message = Message(topic="topic", partition=0, offset=0, value=bytes(20_000))
-    batches = Batches()
+    batches = BatchSizer()
     batches.came([message] * 100)
     assert batches.next == 314

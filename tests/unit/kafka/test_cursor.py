@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from stream_fs.kafka.cursor import Claim
+from stream_fs.kafka.cursor import PartitionCursor
 
 
-def claimed(wanted: int) -> Claim:
-    claim = Claim()
+def claimed(wanted: int) -> PartitionCursor:
+    claim = PartitionCursor()
     claim.wanted = wanted
     return claim
 
@@ -35,7 +35,7 @@ def test_an_end_before_the_wanted_offset_is_an_old_one() -> None:
 
 
 def test_the_end_of_a_partition_that_is_not_delivered_is_an_old_one() -> None:
-    claim = Claim()
+    claim = PartitionCursor()
     claim.reach(6)
     assert claim.unread(0) is None
 

@@ -12,7 +12,7 @@ from stream_fs.errors import (
     RetriableError,
     TransportError,
 )
-from stream_fs.kafka.errors import Trouble, classified, translated
+from stream_fs.kafka.errors import ConnectionState, classified, translated
 
 
 def error(
@@ -139,7 +139,7 @@ def said(code: int, text: str) -> KafkaError:
 
 
 def test_the_reason_of_a_refused_connection_is_shown() -> None:
-    trouble = Trouble()
+    trouble = ConnectionState()
     trouble.note(said(KafkaError._AUTHENTICATION, "wrong credentials"))
     found = classified(error(KafkaError._TIMED_OUT), "committing", trouble)
     assert isinstance(found, RetriableError)
@@ -149,7 +149,7 @@ def test_the_reason_of_a_refused_connection_is_shown() -> None:
 
 @pytest.mark.parametrize("code", [KafkaError._TRANSPORT, KafkaError._RESOLVE])
 def test_when_all_brokers_are_down_the_last_attempt_tells_why(code: int) -> None:
-    trouble = Trouble()
+    trouble = ConnectionState()
     trouble.note(said(code, "connection refused"))
     assert trouble.reason is None  # it may be one of several
     trouble.note(said(KafkaError._ALL_BROKERS_DOWN, "1/1 brokers are down"))
@@ -165,14 +165,14 @@ def test_when_all_brokers_are_down_the_last_attempt_tells_why(code: int) -> None
 
 
 def test_brokers_that_are_down_without_a_word() -> None:
-    trouble = Trouble()
+    trouble = ConnectionState()
     trouble.note(said(KafkaError._ALL_BROKERS_DOWN, "1/1 brokers are down"))
     assert trouble.reason is not None
     assert trouble.reason.startswith("1/1 brokers are down")
 
 
 def test_a_refusal_tells_more_than_what_follows_it() -> None:
-    trouble = Trouble()
+    trouble = ConnectionState()
     trouble.note(said(KafkaError._ALL_BROKERS_DOWN, "1/1 brokers are down"))
     trouble.note(said(KafkaError._SSL, "certificate verify failed"))
     trouble.note(said(KafkaError._TRANSPORT, "disconnected"))
@@ -183,7 +183,7 @@ def test_a_refusal_tells_more_than_what_follows_it() -> None:
 
 
 def test_trouble_is_over_when_a_broker_answers() -> None:
-    trouble = Trouble()
+    trouble = ConnectionState()
     trouble.note(said(KafkaError._SSL, "certificate verify failed"))
     trouble.clear()
     assert trouble.reason is None

@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient
 
 from stream_fs.errors import RetriableError
 from stream_fs.kafka import offsets
-from stream_fs.kafka.errors import Trouble
+from stream_fs.kafka.errors import ConnectionState
 from stream_fs.kafka.offsets import Offsets
 from stream_fs.pipeline.ports import Partition
 
@@ -49,7 +49,7 @@ class Client:
 
 
 def asking(client: Client, patience: float) -> Offsets:
-    return Offsets(cast(AdminClient, client), Trouble(), patience)
+    return Offsets(cast(AdminClient, client), ConnectionState(), patience)
 
 
 @pytest.fixture(autouse=True)
@@ -93,7 +93,7 @@ def test_those_in_a_hurry_wait_less() -> None:
 def test_each_question_begins_with_progress() -> None:
     questions = []
     client = cast(AdminClient, Client(looks=1))
-    asked = Offsets(client, Trouble(), 10.0, lambda: questions.append(len(questions)))
+    asked = Offsets(client, ConnectionState(), 10.0, lambda: questions.append(len(questions)))
     asked.within(5.0).first(PLACE)
     asked.decided_end(PLACE)
     assert asked.count(PLACE.topic) == 2
@@ -115,7 +115,7 @@ def test_an_offset_that_cannot_be_read_is_not_one_that_was_never_committed(
             answer.set_result(SimpleNamespace(topic_partitions=[place]))
             return {"g": answer}
 
-    asked = Offsets(cast(AdminClient, Group()), Trouble(), 1.0)
+    asked = Offsets(cast(AdminClient, Group()), ConnectionState(), 1.0)
     if expected is RetriableError:
         with pytest.raises(RetriableError, match="NOT_COORDINATOR"):
             asked.committed("g", PLACE)

@@ -11,7 +11,7 @@ import pytest
 from stream_fs.errors import InvalidParameter
 from stream_fs.kafka import ClientSettings, KafkaTransport, Rebalance
 from stream_fs.kafka.clients import state_consumer, transactional_producer
-from stream_fs.kafka.errors import Trouble
+from stream_fs.kafka.errors import ConnectionState
 from stream_fs.kafka.settings import Property, is_secret, refusal
 
 
@@ -156,7 +156,7 @@ def test_what_cannot_work_is_refused_by_name(wrong: dict[str, Any], named: str) 
 
 def test_an_unknown_property_is_named() -> None:
     with pytest.raises(InvalidParameter, match=r"fetch\.min\.byts"):
-        state_consumer(settings(properties={"fetch.min.byts": 1}), Trouble())
+        state_consumer(settings(properties={"fetch.min.byts": 1}), ConnectionState())
     with pytest.raises(InvalidParameter, match=r"no\.such\.property"):
         KafkaTransport(settings(properties={"no.such.property": 1}), "stream", str)
 
@@ -223,6 +223,6 @@ def test_secrets_are_not_shown_when_a_client_cannot_be_made() -> None:
     # The library repeats the value that it cannot use.
     chosen = settings(properties={"ssl.key.pem": "hunter2", "security.protocol": "SSL"})
     with pytest.raises(InvalidParameter) as caught:
-        transactional_producer(chosen, "id", Trouble())
+        transactional_producer(chosen, "id", ConnectionState())
     assert "hunter2" not in str(caught.value)
     assert caught.value.__cause__ is None

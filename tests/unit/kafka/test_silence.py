@@ -11,8 +11,8 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from stream_fs.errors import RetriableError
 from stream_fs.kafka import consumer as module
-from stream_fs.kafka.consumer import KafkaInput
-from stream_fs.kafka.message_batch import Delivery
+from stream_fs.kafka.consumer import KafkaConsumer
+from stream_fs.kafka.message_batch import MessageBatch
 from stream_fs.kafka.offsets import Offsets
 from stream_fs.kafka.settings import ClientSettings
 from stream_fs.pipeline.ports import Partition
@@ -139,7 +139,7 @@ class Stage:
         patch.setattr(module, "input_consumer", lambda *_: self.client)
         patch.setattr("stream_fs.kafka.consumer.time.monotonic", lambda: self.now)
         settings = ClientSettings("nowhere:1", "g")
-        self.input = KafkaInput(settings, ["in"], Nobody(), cast(Offsets, self.ends))
+        self.input = KafkaConsumer(settings, ["in"], Nobody(), cast(Offsets, self.ends))
         places = [TopicPartition(*HOT), TopicPartition(*STILL)]
         self.client.assign(self.client, places)
 
@@ -153,7 +153,7 @@ class Stage:
         """The same, of records and ends of partitions."""
         self.now += seconds
         self.client.coming = list(coming)
-        batches = cast(Mapping[Partition, Delivery], self.input.poll(0.0))
+        batches = cast(Mapping[Partition, MessageBatch], self.input.poll(0.0))
         return {partition: list(batch.offsets()) for partition, batch in batches.items()}
 
 

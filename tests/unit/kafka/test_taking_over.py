@@ -11,7 +11,7 @@ from stream_fs.errors import FencedError, RetriableError
 from stream_fs.kafka import publisher as module
 from stream_fs.kafka.publisher import KafkaOutbox
 from stream_fs.kafka.settings import ClientSettings
-from stream_fs.pipeline.ports import Outgoing
+from stream_fs.pipeline.ports import OutgoingRecord
 
 
 class Unanswered:
@@ -36,7 +36,7 @@ def test_an_outbox_that_cannot_be_taken_over_says_why(monkeypatch: pytest.Monkey
     for _ in range(350):
         now += 0.1
         try:
-            assert not outbox.take_over()
+            assert not outbox.acquire()
         except RetriableError as error:
             told.append((round(now - 1000.0), str(error)))
     assert [second for second, _ in told] == [15, 30]
@@ -57,7 +57,7 @@ def test_a_commit_that_is_open_is_given_up_and_not_sent_again(
 ) -> None:
     monkeypatch.setattr(module, "transactional_producer", lambda *_: Uncommitted())
     outbox = KafkaOutbox(ClientSettings("nowhere:1", "g"), "g/in/0")
-    assert outbox.take_over()
+    assert outbox.acquire()
     outbox.begin()
     with pytest.raises(RetriableError):
         outbox.commit()
@@ -83,13 +83,13 @@ def test_a_transaction_that_timed_out_was_not_fenced_by_another_owner(
     monkeypatch.setattr(module, "transactional_producer", lambda *_: Fenced())
     monkeypatch.setattr("stream_fs.kafka.publisher.time.monotonic", lambda: now)
     outbox = KafkaOutbox(ClientSettings("nowhere:1", "g", transaction_timeout=60.0), "g/in/0")
-    assert outbox.take_over()
+    assert outbox.acquire()
     outbox.begin()
     now += seconds
     with pytest.raises(FencedError) as caught:
         outbox.commit()
     assert caught.value.given_up == timed_out
-    assert outbox.take_over(), "it may be taken over again either way"
+    assert outbox.acquire(), "it may be taken over again either way"
 
 
 class Steps(Uncommitted):
@@ -120,10 +120,10 @@ def test_each_call_with_a_time_limit_begins_with_progress(
     steps: list[str] = []
     monkeypatch.setattr(module, "transactional_producer", lambda *_: Steps(steps))
     outbox = KafkaOutbox(ClientSettings("nowhere:1", "g"), "g/in/0", lambda: steps.append("-"))
-    assert outbox.take_over()
+    assert outbox.acquire()
     outbox.begin()
     for _ in range(2):
-        outbox.send([Outgoing("out", b"key", b"value")])
+        outbox.send([OutgoingRecord("out", b"key", b"value")])
     outbox.commit()
     outbox.begin()
     outbox.abort()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stream_fs.kafka import (
-    TopicPlan,
+    TopicSpec,
     dead_letters_plan,
     input_plan,
     rankings_plan,
@@ -56,12 +56,12 @@ def test_one_of_three_replicas_may_be_missing() -> None:
 
 
 @pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS.keys())
-def test_a_topic_as_planned_has_no_problems(plan: TopicPlan) -> None:
+def test_a_topic_as_planned_has_no_problems(plan: TopicSpec) -> None:
     assert problems(plan, plan.partitions, plan.config) == []
 
 
 @pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS.keys())
-def test_another_cleanup_policy_is_a_problem(plan: TopicPlan) -> None:
+def test_another_cleanup_policy_is_a_problem(plan: TopicSpec) -> None:
     wrong = {"cleanup.policy": "compact,delete"}
     (problem,) = problems(plan, plan.partitions, {**plan.config, **wrong})
     wanted = plan.config["cleanup.policy"]

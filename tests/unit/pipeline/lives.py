@@ -13,8 +13,8 @@ from stream_fs.pipeline.administration import begin_at
 from stream_fs.pipeline.events import Event
 from stream_fs.pipeline.ports import Partition, Transport
 from stream_fs.pipeline.settings import DeadLetterSettings, StreamSettings
-from stream_fs.pipeline.task import Surroundings
-from stream_fs.pipeline.transaction import Aside, at_once
+from stream_fs.pipeline.task import Runtime
+from stream_fs.pipeline.transaction import Executor, at_once
 from stream_fs.pipeline.worker import Worker
 from stream_fs.selector import View, params
 from stream_fs.wire.declared import DeclaredView
@@ -93,7 +93,7 @@ class Life:
     broker: MemoryBroker
     settings: StreamSettings
     crash: tuple[str, int] | None = None
-    aside: Aside = at_once
+    aside: Executor = at_once
     events: list[Event] = field(default_factory=list)
     now: float = 0.0
     transport: Callable[[MemoryTransport], Transport] = lambda transport: transport
@@ -101,7 +101,7 @@ class Life:
 
     def __post_init__(self) -> None:
         self._survived = 0
-        around = Surroundings(self._clock, self.events.append, self._step, self.aside, self._sleep)
+        around = Runtime(self._clock, self.events.append, self._step, self.aside, self._sleep)
         owner, states = self.settings.owner, self.settings.state_topics
         transport = self.transport(self.broker.transport(owner.group, states, owner.stream))
         self.worker = Worker(

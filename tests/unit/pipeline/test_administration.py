@@ -114,14 +114,14 @@ class Raced(MemoryTransport):
 
     def outbox(self, partition: Partition, *, legacy: bool = False) -> MemoryOutbox:
         made = super().outbox(partition, legacy=legacy)
-        acquire = made.take_over
+        acquire = made.acquire
 
         def late() -> bool:
             fill(self.broker, list(records(45, seed=3)))
             assert self.life.run()
             return acquire()
 
-        object.__setattr__(made, "take_over", late)
+        object.__setattr__(made, "acquire", late)
         return made
 
 

@@ -14,7 +14,7 @@ from stream_fs.errors import BadRecordRefused, PoisonFlood, Refusal
 from stream_fs.pipeline.administration import begin_at
 from stream_fs.pipeline.chunker import Chunker
 from stream_fs.pipeline.ports import Partition
-from stream_fs.pipeline.settings import Cut, DeadLetterSettings
+from stream_fs.pipeline.settings import ChunkPolicy, DeadLetterSettings
 from stream_fs.records import Message, Payload
 from stream_fs.wire import dead_letters
 from stream_fs.wire.records.decoder import RecordDecoder
@@ -100,7 +100,9 @@ def test_the_advice_after_a_flood_keeps_the_model_and_the_sequence() -> None:
     assert len(sequences) > 4
 
 
-def outcome(values: Sequence[bytes], policy: DeadLetterSettings, cut: Cut, size: int) -> Any:
+def outcome(
+    values: Sequence[bytes], policy: DeadLetterSettings, cut: ChunkPolicy, size: int
+) -> Any:
     """The chunks, and the end if there is one, of records that come so many at a time."""
     chunker = Chunker(RecordDecoder(settings().views, "msgpack"), policy, 0)
     found: list[tuple[int, ...]] = []
@@ -118,7 +120,9 @@ def outcome(values: Sequence[bytes], policy: DeadLetterSettings, cut: Cut, size:
     return found, None
 
 
-@pytest.mark.parametrize("cut", [Cut(CHUNK, FIRST), Cut(CHUNK, FIRST, 2000)], ids=["count", "span"])
+@pytest.mark.parametrize(
+    "cut", [ChunkPolicy(CHUNK, FIRST), ChunkPolicy(CHUNK, FIRST, 2000)], ids=["count", "span"]
+)
 @pytest.mark.parametrize(
     ("values", "policy", "ends"),
     [
@@ -130,7 +134,7 @@ def outcome(values: Sequence[bytes], policy: DeadLetterSettings, cut: Cut, size:
     ],
 )
 def test_the_end_does_not_depend_on_batches(
-    values: Sequence[bytes], policy: DeadLetterSettings, ends: bool, cut: Cut
+    values: Sequence[bytes], policy: DeadLetterSettings, ends: bool, cut: ChunkPolicy
 ) -> None:
     one_by_one = outcome(values, policy, cut, 1)
     assert (one_by_one[1] is not None) is ends
@@ -144,7 +148,7 @@ SHORTENED = "stream-fs-value-sha256"
 
 
 def letters_of(
-    values: Sequence[bytes], cut: Cut, size: int, begun: tuple[int, int] = (0, 0)
+    values: Sequence[bytes], cut: ChunkPolicy, size: int, begun: tuple[int, int] = (0, 0)
 ) -> dict[int, list[Payload]]:
     """The dead letters of every chunk, of records that come so many at a time.
 
@@ -166,16 +170,18 @@ def letters_of(
     return found
 
 
-ENDS: dict[tuple[Cut, int], int] = {}
+ENDS: dict[tuple[ChunkPolicy, int], int] = {}
 
 
 def shortened(letters: Sequence[Payload]) -> list[bool]:
     return [any(name == SHORTENED for name, _ in letter.headers) for letter in letters]
 
 
-@pytest.mark.parametrize("cut", [Cut(CHUNK, FIRST), Cut(CHUNK, FIRST, 2000)], ids=["count", "span"])
+@pytest.mark.parametrize(
+    "cut", [ChunkPolicy(CHUNK, FIRST), ChunkPolicy(CHUNK, FIRST, 2000)], ids=["count", "span"]
+)
 def test_which_dead_letters_are_shortened_does_not_depend_on_batches_or_on_a_restart(
-    cut: Cut,
+    cut: ChunkPolicy,
 ) -> None:
     values: list[bytes] = []
     for number, good in enumerate(GOOD[:120]):
@@ -196,14 +202,16 @@ def test_which_dead_letters_are_shortened_does_not_depend_on_batches_or_on_a_res
 
 def test_the_first_dead_letters_of_a_chunk_are_whole_and_small_ones_always() -> None:
     values = [*GOOD[:10], *[LARGE, BAD] * 6, *GOOD[10:FIRST], LARGE, *GOOD[FIRST : FIRST + CHUNK]]
-    first, second = letters_of(values, Cut(CHUNK, FIRST), 4).values()
+    first, second = letters_of(values, ChunkPolicy(CHUNK, FIRST), 4).values()
     assert shortened(first) == [False, False] * 3 + [True, False] * 3
     assert {letter.value for letter in first} == {LARGE, BAD, LARGE[:1024]}
     assert shortened(second) == [False]
 
 
-@pytest.mark.parametrize("cut", [Cut(500, 500), Cut(500, 500, 10**9)], ids=["count", "span"])
-def test_the_memory_of_dead_letters_is_bounded(cut: Cut) -> None:
+@pytest.mark.parametrize(
+    "cut", [ChunkPolicy(500, 500), ChunkPolicy(500, 500, 10**9)], ids=["count", "span"]
+)
+def test_the_memory_of_dead_letters_is_bounded(cut: ChunkPolicy) -> None:
     policy = DeadLetterSettings(max_ratio=1.0, max_open_bytes=2_000_000)
     chunker = Chunker(RecordDecoder(settings().views, "msgpack"), policy, 0)
     tracemalloc.start()
@@ -232,7 +240,7 @@ def test_each_dead_letter_is_measured_a_few_times_however_many_are_held(
     for offset in range(count):
         value = (LARGE, BAD)[offset % 2]
         chunker.add([Message(TOPIC, 0, offset, 0, None, value, ())])
-        assert chunker.take(1, Cut(CHUNK, FIRST)) is None
+        assert chunker.take(1, ChunkPolicy(CHUNK, FIRST)) is None
     assert count < measured["times"] < 6 * count
 
 

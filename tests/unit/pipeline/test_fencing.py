@@ -8,7 +8,7 @@ from stream_fs.errors import FencedError, NoOwnership, RetriableError
 from stream_fs.pipeline import events
 from stream_fs.pipeline.fencing import MOST_FENCES
 from stream_fs.pipeline.ports import Partition
-from stream_fs.pipeline.task import Task
+from stream_fs.pipeline.task import PartitionTask
 from tests.unit.pipeline.lives import (
     TOPIC,
     Life,
@@ -43,7 +43,7 @@ def test_fences_in_a_row_are_the_end_where_another_is_to_blame(given_up: bool) -
 def test_what_hinders_a_restore_is_known_until_it_is_over() -> None:
     made = broker()
     fill(made, VALUES)
-    made.fail_next("take_over", RetriableError("no coordinator"))
+    made.fail_next("acquire", RetriableError("no coordinator"))
     life = Life(made, settings())
     life.until(lambda: bool(life.of(events.RestoreFailed)))
     assert life.worker.hindrance == "in/0: no coordinator"
@@ -59,10 +59,10 @@ def test_readiness_can_be_asked_for_in_a_rebalance(monkeypatch: pytest.MonkeyPat
     life.until(lambda: life.worker.ready)
     gone = iter([Partition(TOPIC, 2)])
 
-    def moving(task: Task) -> events.Phase:
+    def moving(task: PartitionTask) -> events.Phase:
         for partition in gone:
             life.worker.lost([partition])
         return task._phase
 
-    monkeypatch.setattr(Task, "phase", property(moving))
+    monkeypatch.setattr(PartitionTask, "phase", property(moving))
     assert life.worker.ready

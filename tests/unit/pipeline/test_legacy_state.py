@@ -86,7 +86,7 @@ def test_a_legacy_state_is_continued_by_the_stream_that_wrote_it() -> None:
 def test_its_previous_owner_is_fenced_before_it_is_read() -> None:
     made = legacy(BLUE)
     old = transport(made, BLUE).outbox(PLACE, legacy=True)
-    old.take_over()
+    old.acquire()
     old.begin()
     assert Life(made, BLUE).run()
     with pytest.raises(FencedError):
@@ -204,7 +204,7 @@ def test_an_older_release_is_fenced_and_refuses_where_there_was_no_state_yet() -
     made = broker()
     fill(made, VALUES[:10])
     old = transport(made, BLUE).outbox(PLACE, legacy=True)
-    old.take_over()
+    old.acquire()
     fill(made, VALUES[10:])
     assert Life(made, BLUE).run()
     with pytest.raises(FencedError):
@@ -223,7 +223,7 @@ def test_an_older_release_that_comes_back_voids_the_migration() -> None:
         def input_log(self, partition: Partition) -> MemoryStateLog:
             if comes_back.pop():
                 comes_back.append(False)
-                transport(made, BLUE).outbox(partition, legacy=True).take_over()
+                transport(made, BLUE).outbox(partition, legacy=True).acquire()
             return super().input_log(partition)
 
     disturbed = Disturbed(made, "blue", BLUE.state_topics, "blue")
@@ -287,7 +287,7 @@ def test_a_legacy_merge_goes_on_without_a_gap() -> None:
         made._advised["g", place] = 0
     write_merge(made, decode_merge_progress(progress or b""))
     old = transport(made, merging()).merge_outbox(legacy=True)
-    old.take_over()
+    old.acquire()
     old.begin()
     life = Life(made, merging())
     settle(life)
@@ -316,7 +316,7 @@ def test_the_legacy_merge_of_another_group_is_left_alone() -> None:
     other = Life(made, merging(group="other"))
     give(made, (other, [0]), group="other")
     settle(other)
-    assert other.of(events.MergeTaken)
+    assert other.of(events.MergeAcquired)
     assert decode_merge_progress(last(made, LEGACY_MERGE_KEY)) == replace(before, owner=None)
 
 

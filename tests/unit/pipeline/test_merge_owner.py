@@ -7,7 +7,7 @@ import pytest
 from stream_fs.errors import AbortableError, FencedError, NoOwnership, RetriableError
 from stream_fs.pipeline import events
 from stream_fs.pipeline.fencing import MOST_FENCES
-from stream_fs.pipeline.ports import Outgoing
+from stream_fs.pipeline.ports import OutgoingRecord
 from tests.support.memory_broker import Call, MemoryBroker
 from tests.unit.pipeline.lives import STATE, Life
 from tests.unit.pipeline.merges import (
@@ -94,10 +94,10 @@ def test_taking_over_is_tried_again() -> None:
     made = stream()
     life = Life(made, merging())
     for _ in range(4):  # of three tasks and of the merge
-        made.fail_next("take_over", RetriableError("later"))
+        made.fail_next("acquire", RetriableError("later"))
     settle(life)
     assert [event.error for event in life.of(events.MergeFailed)] == ["later"]
-    assert len(life.of(events.MergeTaken)) == 1
+    assert len(life.of(events.MergeAcquired)) == 1
     assert last_sources(made) == {0: 1, 1: 1, 2: 1}
 
 
@@ -111,7 +111,7 @@ def test_a_zombie_is_fenced_and_the_heir_goes_on() -> None:
     for number in (0, 1):
         more(made, number, 15)
         settle(heir)
-    (taken,) = heir.of(events.MergeTaken)
+    (taken,) = heir.of(events.MergeAcquired)
     assert taken.sequence == 1
     assert sequences(made) == [1, 2, 3]
     zombie.worker._tasks.clear()  # or these would be fenced first
@@ -148,7 +148,7 @@ def test_a_commit_of_unknown_outcome_is_not_another_owners_doing() -> None:
 def contested(life: Life) -> None:
     """Somebody else takes the merge over whenever there is something to publish."""
     for number in range(20):
-        outsider(life.broker).merge_outbox().take_over()
+        outsider(life.broker).merge_outbox().acquire()
         more(life.broker, 0, 15, seed=number)
         assert life.run(60)
         life.now += EVERY
@@ -160,17 +160,17 @@ def test_the_merge_goes_with_the_first_partition() -> None:
     settle(one)
     two = Life(made, merging(checkpoint_every=1))  # gets 1 and 3
     settle(two)
-    assert not two.of(events.MergeTaken)
+    assert not two.of(events.MergeAcquired)
     one.worker.stop()
-    assert len(one.of(events.MergeGone)) == 1
+    assert len(one.of(events.MergeReleased)) == 1
     for number in range(4):
         more(made, number, 15, seed=number)
     settle(two)
-    assert two.of(events.MergeTaken)
+    assert two.of(events.MergeAcquired)
     assert last_sources(made) == dict.fromkeys(range(4), 2)
     assert sequences(made) == list(range(1, len(merged_rankings(made)) + 1))
     two.worker.stop()
-    assert len(two.of(events.MergeGone)) == 1
+    assert len(two.of(events.MergeReleased)) == 1
 
 
 def test_a_task_finds_its_progress_behind_many_merged_rankings() -> None:
@@ -179,11 +179,11 @@ def test_a_task_finds_its_progress_behind_many_merged_rankings() -> None:
     settle(first)
     first.die()
     outbox = outsider(made).merge_outbox()
-    outbox.take_over()
+    outbox.acquire()
     (last,) = [m.value for m in made.committed(STATE) if m.key == merging().owner.merge_key][-1:]
     for _ in range(1000):
         outbox.begin()
-        outbox.send([Outgoing(STATE, merging().owner.merge_key, last, partition=0)])
+        outbox.send([OutgoingRecord(STATE, merging().owner.merge_key, last, partition=0)])
         outbox.commit()
     second = Life(made, merging())
     settle(second)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from stream_fs.pipeline import events
 from stream_fs.pipeline.administration import begin_at, forget
 from stream_fs.pipeline.merge import snapshot_cache
-from stream_fs.pipeline.ports import Outgoing, Partition
+from stream_fs.pipeline.ports import OutgoingRecord, Partition
 from stream_fs.selector import View, params
 from tests.support.memory_broker import MemoryBroker, MemoryOutbox
 from tests.unit.pipeline.lives import DIMENSIONS, STATE, TOPIC, Life, broker
@@ -126,9 +126,9 @@ def test_what_is_known_stays_in_while_an_open_transaction_hides_the_new() -> Non
 def open_transaction(made: MemoryBroker) -> MemoryOutbox:
     """Somebody died in the midst of a transaction on the last partition."""
     outbox = outsider(made).outbox(LAST)
-    outbox.take_over()
+    outbox.acquire()
     outbox.begin()
-    outbox.send([Outgoing(STATE, b"open", b"", partition=LAST.number)])
+    outbox.send([OutgoingRecord(STATE, b"open", b"", partition=LAST.number)])
     return outbox
 
 

@@ -85,6 +85,6 @@ def test_a_partition_that_goes_meanwhile_is_given_up() -> None:
     life = Slow(made, settings())
     life.until(lambda: len(life.of(events.ChunkCommitted)) >= 4)
     other = Slow(made, settings())
-    life.until(lambda: bool(life.of(events.PartitionGone)), turns=10)
+    life.until(lambda: bool(life.of(events.PartitionReleased)), turns=10)
     other.until(lambda: len(other.of(events.ChunkCommitted)) >= 2)
     assert not life.of(events.Fenced)

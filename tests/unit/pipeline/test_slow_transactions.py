@@ -10,8 +10,8 @@ import pytest
 
 from stream_fs.errors import AbortableError
 from stream_fs.pipeline import events
-from stream_fs.pipeline.ports import Outgoing, Partition, Transport
-from stream_fs.service.process.executor import Aside
+from stream_fs.pipeline.ports import OutgoingRecord, Partition, Transport
+from stream_fs.service.process.executor import CommitThreads
 from tests.support.memory_broker import MemoryBroker, MemoryOutbox, MemoryTransport
 from tests.unit.pipeline.lives import (
     TOPIC,
@@ -54,7 +54,7 @@ class SlowOutbox(MemoryOutbox):
     gate: Gate
     failing: list[str]
 
-    def send(self, records: Sequence[Outgoing]) -> list[int]:
+    def send(self, records: Sequence[OutgoingRecord]) -> list[int]:
         if self.failing and self.gate.call == "abort":
             raise AbortableError(self.failing.pop())
         self.gate.passed("send")
@@ -88,7 +88,9 @@ def life_with(made: MemoryBroker, gate: Gate) -> Life:
         object.__setattr__(slow, "gate", gate)
         return slow
 
-    return Life(made, settings(merge_every=None), aside=Aside(), transport=slowed, grace=0.05)
+    return Life(
+        made, settings(merge_every=None), aside=CommitThreads(), transport=slowed, grace=0.05
+    )
 
 
 def of(life: Life, kind: type[Any], partition: Partition) -> list[Any]:

@@ -23,7 +23,7 @@ from stream_fs.pipeline.administration import (
     take_in,
 )
 from stream_fs.pipeline.settings import StreamSettings
-from stream_fs.pipeline.transaction import Aside, at_once
+from stream_fs.pipeline.transaction import Executor, at_once
 from tests.support.memory_broker import MemoryBroker, MemoryStateLog
 from tests.unit.pipeline.lives import (
     STATE,
@@ -175,7 +175,7 @@ def test_a_second_reset_changes_nothing() -> None:
 NAMESAKE = settings(stream="blue", group="teal", rankings_topic="out")
 
 
-def race(made: MemoryBroker, aside: Aside, seed: int) -> list[Life]:
+def race(made: MemoryBroker, aside: Executor, seed: int) -> list[Life]:
     """Two streams of one name take turns as chance decides; those that were not refused."""
     chance = random.Random(seed)
     alive = [Life(made, of, aside=aside) for of in (BLUE, NAMESAKE)]
@@ -190,7 +190,7 @@ def race(made: MemoryBroker, aside: Aside, seed: int) -> list[Life]:
 
 
 @pytest.mark.parametrize("aside", [at_once, slow])
-def test_of_two_that_start_at_the_same_time_one_publishes(aside: Aside) -> None:
+def test_of_two_that_start_at_the_same_time_one_publishes(aside: Executor) -> None:
     """Neither has a state when it takes its partition over, and the other one leaves none."""
     for seed in range(40):
         made = broker()

@@ -15,9 +15,9 @@ from stream_fs.errors import (
 )
 from stream_fs.pipeline import events, task, waiting
 from stream_fs.pipeline.outcome import announce, fold
-from stream_fs.pipeline.ports import Outgoing, Partition
+from stream_fs.pipeline.ports import OutgoingRecord, Partition
 from stream_fs.pipeline.settings import DeadLetterSettings
-from stream_fs.pipeline.transaction import Aside, at_once
+from stream_fs.pipeline.transaction import Executor, at_once
 from tests.support.memory_broker import Call, MemoryInput
 from tests.unit.pipeline.lives import (
     LETTERS,
@@ -80,7 +80,7 @@ def folded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 @ASIDES
-def test_chunks_go_together_up_to_the_next_snapshot(aside: Aside) -> None:
+def test_chunks_go_together_up_to_the_next_snapshot(aside: Executor) -> None:
     made = broker()
     fill(made, VALUES)
     life = Life(made, settings(linger=LONG, checkpoint_every=4), aside=aside)
@@ -95,7 +95,7 @@ def test_chunks_go_together_up_to_the_next_snapshot(aside: Aside) -> None:
 
 
 @ASIDES
-def test_the_last_ones_wait_for_nobody(aside: Aside) -> None:
+def test_the_last_ones_wait_for_nobody(aside: Executor) -> None:
     made = broker()
     fill(made, VALUES)
     life = Life(made, settings(linger=LONG, checkpoint_every=100), aside=aside)
@@ -106,7 +106,7 @@ def test_the_last_ones_wait_for_nobody(aside: Aside) -> None:
 
 
 @ASIDES
-def test_a_stream_that_is_not_behind_publishes_every_chunk_at_once(aside: Aside) -> None:
+def test_a_stream_that_is_not_behind_publishes_every_chunk_at_once(aside: Executor) -> None:
     made = broker()
     life = Life(made, settings(linger=LONG, checkpoint_every=100), aside=aside)
     values = list(records(20 + 5 * 15))
@@ -144,13 +144,13 @@ def test_what_the_log_seems_to_hold_is_waited_for_so_long_and_no_longer(
 
 
 @ASIDES
-def test_the_records_of_an_open_transaction_are_not_waited_for(aside: Aside) -> None:
+def test_the_records_of_an_open_transaction_are_not_waited_for(aside: Executor) -> None:
     made = broker()
     fill(made, VALUES)
     producer = made.transport("other", {}).outbox(Partition(TOPIC, 0))
-    assert producer.take_over()
+    assert producer.acquire()
     producer.begin()
-    producer.send([Outgoing(TOPIC, None, value, partition=0) for value in VALUES])
+    producer.send([OutgoingRecord(TOPIC, None, value, partition=0) for value in VALUES])
     life = Life(made, settings(linger=LONG, checkpoint_every=100), aside=aside)
     life.until(lambda: ends(life) == [1, 9])
     assert life.now < LONG
@@ -160,7 +160,7 @@ def test_the_records_of_an_open_transaction_are_not_waited_for(aside: Aside) -> 
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("survived", [0, 1, 2])
 def test_a_crash_at_any_step_changes_no_published_byte(
-    step: str, survived: int, aside: Aside
+    step: str, survived: int, aside: Executor
 ) -> None:
     made = broker()
     fill(made, VALUES)
@@ -201,7 +201,7 @@ def test_a_failed_call_is_made_good(
     call: Call,
     error: type[RetriableError | AbortableError | FencedError],
     after_effect: bool,
-    aside: Aside,
+    aside: Executor,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     ranked: list[int] = []
@@ -224,7 +224,7 @@ def test_a_failed_call_is_made_good(
 
 
 @ASIDES
-def test_what_comes_before_a_refused_record_is_published(aside: Aside) -> None:
+def test_what_comes_before_a_refused_record_is_published(aside: Executor) -> None:
     made = broker()
     values = list(records(100))
     fill(made, [*values[:70], b"not a record", *values[70:]])
@@ -244,7 +244,7 @@ def test_what_comes_before_a_refused_record_is_published(aside: Aside) -> None:
 @ASIDES
 @pytest.mark.parametrize("where", ["fold", "announce"])
 def test_what_comes_before_an_error_is_published(
-    where: str, aside: Aside, monkeypatch: pytest.MonkeyPatch
+    where: str, aside: Executor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As it would be if every chunk had its own transaction."""
     real: Any = {"fold": fold, "announce": announce}[where]
@@ -334,7 +334,7 @@ def test_the_records_of_chunks_that_wait_are_told_as_waiting(
 
 @pytest.mark.parametrize("aside", [at_once, stuck])
 def test_an_orderly_end_leaves_what_waits_to_the_next_owner(
-    aside: Aside, folded: list[int]
+    aside: Executor, folded: list[int]
 ) -> None:
     made = broker()
     fill(made, VALUES)

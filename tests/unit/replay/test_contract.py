@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from stream_fs.pipeline.ports import Partition
-from stream_fs.replay.input import Reading
+from stream_fs.replay.input import RecordSequence
 from stream_fs.replay.journal import Journal
 from stream_fs.replay.outputs import FileOutput, dead_letter_line
 from stream_fs.replay.sources import Source
@@ -52,7 +52,7 @@ class FileBackend:
     def transport(self, group: str = "group") -> FileTransport:
         assert group == "group"
         if self._made is None:
-            reading = Reading([Source(str(self._input), "jsonl", VIEWS, "json")])
+            reading = RecordSequence([Source(str(self._input), "jsonl", VIEWS, "json")])
             self._made = FileTransport(
                 Partition(TOPIC, 0), f"{TOPIC}.state", self._journal, self._outputs, reading
             )

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from stream_fs.errors import CannotWrite, CorruptJournal, NoOwnership
-from stream_fs.pipeline.ports import Stored
+from stream_fs.pipeline.ports import StoredRecord
 from stream_fs.replay import journal as module
 from stream_fs.replay.journal import MAGIC, Journal
 
 
 def commit(journal: Journal, *values: bytes | None, key: bytes = b"key", **notes: int) -> None:
-    journal.commit([Stored(journal.reserve(), key, value) for value in values], notes)
+    journal.commit([StoredRecord(journal.reserve(), key, value) for value in values], notes)
 
 
 def values(journal: Journal) -> list[bytes | None]:

@@ -22,7 +22,7 @@ from stream_fs.errors import (
     PoisonFlood,
     ReplayChanged,
 )
-from stream_fs.pipeline.ports import Stored
+from stream_fs.pipeline.ports import StoredRecord
 from stream_fs.pipeline.settings import DeadLetterSettings
 from stream_fs.replay import journal as journal_module
 from stream_fs.replay.journal import Journal
@@ -312,7 +312,7 @@ def test_a_ranking_that_comes_out_otherwise_is_remarked(folder: Folder) -> None:
     journal = Journal(folder.checkpoint)
     (last,) = [record for record in journal.records if b"progress" in record.key][-1:]
     progress = replace(decode_progress(last.value or b""), digest="0" * 64)
-    altered = Stored(journal.reserve(), last.key, encode_progress(progress))
+    altered = StoredRecord(journal.reserve(), last.key, encode_progress(progress))
     journal.commit([altered], {})
     journal.close()
     assert replay(folder.plan()).remarks == [
@@ -407,7 +407,7 @@ def as_written_before(path: Path) -> None:
             key = keys.part(parsed.slot or 0, parsed.part)
         while journal.reserve() < record.offset:
             pass
-        rewritten.append(Stored(record.offset, key, value))
+        rewritten.append(StoredRecord(record.offset, key, value))
     journal.commit(rewritten, notes)
     journal.close()
 

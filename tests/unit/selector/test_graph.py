@@ -14,7 +14,7 @@ from stream_fs.selector import eigenvectors, initialization
 from stream_fs.selector.core import nearest_in_use
 from stream_fs.selector.graph import Graph, neighbour_graph
 from stream_fs.selector.initialization import (
-    Evidence,
+    PresentRows,
     Profile,
     assign,
     clusters_before,
@@ -120,10 +120,10 @@ def test_a_graph_without_edges_can_be_clustered() -> None:
     np.testing.assert_allclose(P.sum(axis=1), 1.0)
 
 
-def seen(rows: Any, at: Any, shift: float) -> Evidence:
+def seen(rows: Any, at: Any, shift: float) -> PresentRows:
     """Rows as the update hands them over, with the products of what is left of them."""
     origin = np.full(rows.shape[1], shift)
-    return Evidence(rows, at, rows.sum(axis=0), origin, (rows - origin) @ (rows - origin).T)
+    return PresentRows(rows, at, rows.sum(axis=0), origin, (rows - origin) @ (rows - origin).T)
 
 
 @given(
@@ -176,7 +176,7 @@ def test_single_precision_tells_clusters_apart_that_lie_far_from_zero() -> None:
     P = np.eye(3)[labels]
     stored = Profile(P.sum(axis=0), rows.T.astype(np.float64) @ P, rows.sum(axis=0), 60.0)
     origin = rows.mean(axis=0)
-    view = Evidence(rows, np.arange(60), stored.sum, origin, (rows - origin) @ (rows - origin).T)
+    view = PresentRows(rows, np.arange(60), stored.sum, origin, (rows - origin) @ (rows - origin).T)
     known = clusters_before(view, stored)
     for clusters in (known, clusters_with(known, view, P)):
         assert assign(60, [view], [clusters], 3).argmax(axis=1).tolist() == labels.tolist()

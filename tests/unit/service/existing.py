@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from stream_fs.kafka import TopicPlan, Topics
+from stream_fs.kafka import Topics, TopicSpec
 
 
 class Existing(Topics):
@@ -19,12 +19,12 @@ class Existing(Topics):
     def config(self, name: str) -> dict[str, str]:
         return {"max.message.bytes": "1048588", **self.found[name][1]}
 
-    def create(self, plans: Sequence[TopicPlan]) -> list[str]:
+    def create(self, plans: Sequence[TopicSpec]) -> list[str]:
         made = [plan for plan in plans if plan.name not in self.found]
         self.found |= {plan.name: (plan.partitions, plan.config) for plan in made}
         return [plan.name for plan in made]
 
-    def grow(self, plans: Sequence[TopicPlan]) -> list[str]:
+    def grow(self, plans: Sequence[TopicSpec]) -> list[str]:
         grown = [p for p in plans if p.follows and self.found[p.name][0] < p.partitions]
         self.found |= {plan.name: (plan.partitions, plan.config) for plan in grown}
         return [plan.name for plan in grown]

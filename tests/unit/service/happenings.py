@@ -84,7 +84,7 @@ def merged(sequence: int = 4) -> events.MergedCommitted:
 def merge_life() -> list[events.Event]:
     """Every kind of event that the merge has, but for its end."""
     return [
-        events.MergeTaken(3),
+        events.MergeAcquired(3),
         events.MergeFailed("retried", "timed out"),
         events.MergeFailed("aborted", "coordinator moved"),
         events.SourceSkipped(HERE, "incompatible", "clusters: 3 → 2"),
@@ -105,7 +105,7 @@ def one_of_each(partition: Partition = HERE) -> list[events.Event]:
         restored(partition),
         restored(partition, chunk=0),
         restored(partition, fallback="torn"),
-        events.OffsetsDiffer(partition, group=90, state=100),
+        events.GroupOffsetDiffers(partition, group=90, state=100),
         events.PhaseChanged(partition, "replaying"),
         updated(partition, replayed=True),
         events.ReplayDiverged(partition, 7),

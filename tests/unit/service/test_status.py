@@ -289,13 +289,13 @@ def test_restoring_and_replaying(watched: Watched) -> None:
 def test_a_partition_that_goes_takes_everything_with_it(watched: Watched) -> None:
     watched.observe(committed(1, letters={"malformed": 1}))
     watched.observe(committed(1, THERE))
-    watched.observe(events.PartitionGone(HERE))
+    watched.observe(events.PartitionReleased(HERE))
     watched.observe.lag(HERE, 88)
     found = watched.document()
     assert [place["partition"] for place in found["partitions"]] == [THERE.number]
     assert [ranking["partition"] for ranking in found["rankings"]] == [THERE.number]
     assert found["dead_letters"] == []
-    watched.observe(events.PartitionGone(THERE))
+    watched.observe(events.PartitionReleased(THERE))
     assert watched.document()["partitions"] == []
 
 
@@ -319,7 +319,7 @@ def test_the_merged_ranking_comes_first_and_goes_with_the_merge(watched: Watched
     assert [view["missing"] for view in first["views"]] == [None, None]
     assert [view["overlap"] for view in first["views"]] == [1.0, 1.0]
     assert (second["scope"], second["partition"]) == ("partition", 3)
-    watched.observe(events.MergeGone())
+    watched.observe(events.MergeReleased())
     assert [ranking["scope"] for ranking in watched.document()["rankings"]] == ["partition"]
 
 
@@ -425,7 +425,7 @@ def test_it_can_be_asked_while_it_is_told(watched: Watched) -> None:
             for number in range(4):
                 watched.observe(committed(chunk, Partition("digits", number)))
             if chunk % 100 == 0:
-                watched.observe(events.PartitionGone(Partition("digits", chunk % 3)))
+                watched.observe(events.PartitionReleased(Partition("digits", chunk % 3)))
         assert asked.wait(60)
     finally:
         stop.set()
@@ -454,5 +454,5 @@ def test_a_partition_that_was_added_since_the_start_is_counted(watched: Watched)
     added = Partition(HERE.topic, 7)
     watched.observe(events.PhaseChanged(added, "taking_over"))
     assert watched.document()["stream_partitions"] == 8
-    watched.observe(events.PartitionGone(added))
+    watched.observe(events.PartitionReleased(added))
     assert watched.document()["stream_partitions"] == 8

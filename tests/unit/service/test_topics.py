@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from stream_fs.kafka import TopicPlan
+from stream_fs.kafka import TopicSpec
 from stream_fs.kafka.topics import BROKER_DEFAULT, problems
 from stream_fs.service.topics import topic_gaps, topic_plans, topic_problems
 from tests.unit.service.configuring import LEAST, loaded
@@ -16,7 +16,7 @@ from tests.unit.service.existing import Existing
 TWO = LEAST.replace('["digits"]', '["a", "b"]')
 
 
-def by_name(plans: Sequence[TopicPlan]) -> dict[str, TopicPlan]:
+def by_name(plans: Sequence[TopicSpec]) -> dict[str, TopicSpec]:
     return {plan.name: plan for plan in plans}
 
 

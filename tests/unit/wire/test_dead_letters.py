@@ -8,7 +8,7 @@ from confluent_kafka import KafkaException, Producer
 
 from stream_fs.records import BadRecord, Message, Payload, printable
 from stream_fs.wire import RecordDecoder, dead_letter
-from stream_fs.wire.dead_letters import KEPT_BYTES, OWN_HEADERS_BYTES, Letter, message_bytes
+from stream_fs.wire.dead_letters import KEPT_BYTES, OWN_HEADERS_BYTES, DeadLetter, message_bytes
 from tests.unit.wire.given import VIEWS
 from tests.unit.wire.schemas import errors_in
 
@@ -69,12 +69,14 @@ BAD = BadRecord(0, "too_large", "many bytes")
 LIMIT = 20_000
 
 
-def made(value: bytes | None, key: bytes | None = b"k", header: bytes = b"h") -> Letter:
+def made(value: bytes | None, key: bytes | None = b"k", header: bytes = b"h") -> DeadLetter:
     headers = (("own", header), ("empty", None))
-    return Letter.of(Message("pumps", 3, 184467, 1710137700000, key, value, headers), BAD, LIMIT)
+    return DeadLetter.of(
+        Message("pumps", 3, 184467, 1710137700000, key, value, headers), BAD, LIMIT
+    )
 
 
-def cuts(letter: Letter) -> dict[str, str]:
+def cuts(letter: DeadLetter) -> dict[str, str]:
     """What the published headers say of parts that were shortened."""
     known = len(letter.message.headers) + 6
     return {name: (text or b"").decode() for name, text in letter.payload.headers[known:]}

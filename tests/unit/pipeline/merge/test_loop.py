@@ -122,7 +122,7 @@ def test_one_partition_needs_no_merged_ranking() -> None:
     settle(life)
     assert len(published(made)) == 3
     assert merged_rankings(made) == []
-    assert not life.of(events.MergeTaken), "and no publisher for it"
+    assert not life.of(events.MergeAcquired), "and no publisher for it"
 
 
 def test_none_is_published_where_none_is_wanted() -> None:
@@ -130,7 +130,7 @@ def test_none_is_published_where_none_is_wanted() -> None:
     life = Life(made, merging(merge_every=None))
     settle(life)
     assert merged_rankings(made) == []
-    assert not life.of(events.MergeTaken)
+    assert not life.of(events.MergeAcquired)
 
 
 class Timed(list[Event]):

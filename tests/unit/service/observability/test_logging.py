@@ -120,8 +120,8 @@ def test_times_are_utc() -> None:
         (events.TransactionFailed(HERE, "given_up", "no broker"), "warning"),
         (events.Fenced(HERE, "epoch", final=True), "warning"),
         (events.Fenced(HERE, "state", final=False, given_up=True), "warning"),
-        (events.PartitionGone(HERE), "info"),
-        (events.OffsetsDiffer(HERE, 90, 100), "warning"),
+        (events.PartitionReleased(HERE), "info"),
+        (events.GroupOffsetDiffers(HERE, 90, 100), "warning"),
         (events.ReplayDiverged(HERE, 7), "warning"),
     ],
 )
@@ -134,7 +134,7 @@ def test_levels(event: events.Event, level: str) -> None:
 @pytest.mark.parametrize(
     ("event", "level", "fields"),
     [
-        (events.MergeTaken(3), "info", {"sequence": 3}),
+        (events.MergeAcquired(3), "info", {"sequence": 3}),
         (merged(4), "info", {"sequence": 4, "sources": 2, "partitions": 3, "seconds": 0.125}),
         (
             events.SourceSkipped(HERE, "damaged", "torn"),
@@ -142,7 +142,7 @@ def test_levels(event: events.Event, level: str) -> None:
             {"topic": "digits", "partition": 3, "reason": "damaged", "detail": "torn"},
         ),
         (events.MergeFailed("fenced", "epoch"), "warning", {"error": "epoch"}),
-        (events.MergeGone(), "info", {}),
+        (events.MergeReleased(), "info", {}),
     ],
 )
 def test_what_is_said_of_the_merge(
@@ -162,7 +162,7 @@ def test_records_that_were_merely_read_are_not_logged() -> None:
 @pytest.mark.parametrize("format", ["text", "json"])
 def test_every_event_is_one_line(format: Literal["text", "json"]) -> None:
     out = start(format)
-    every = [*one_of_each(), events.PartitionGone(HERE), *merge_life(), events.MergeGone()]
+    every = [*one_of_each(), events.PartitionReleased(HERE), *merge_life(), events.MergeReleased()]
     told = [event for event in every if not isinstance(event, events.RecordsRead)]
     for event in told:
         log_event(event)
@@ -225,8 +225,8 @@ def test_libraries_are_heard_when_they_warn() -> None:
 @pytest.mark.parametrize(
     ("event", "line"),
     [
-        (events.PartitionGone(HERE), "partition released"),
-        (events.MergeGone(), "merge released"),
+        (events.PartitionReleased(HERE), "partition released"),
+        (events.MergeReleased(), "merge released"),
     ],
 )
 def test_a_release_does_not_read_as_a_failure(event: events.Event, line: str) -> None:

@@ -183,17 +183,17 @@ def test_the_series_of_a_partition_go_with_it(watched: Watched) -> None:
     watched.observe.lag(HERE, 88)
     assert len(watched.series()) > 1.9 * len(with_the_other)
 
-    watched.observe(events.PartitionGone(HERE))
+    watched.observe(events.PartitionReleased(HERE))
     assert watched.series() == with_the_other
-    watched.observe(events.PartitionGone(THERE))
+    watched.observe(events.PartitionReleased(THERE))
     assert watched.series() == before
 
 
 def test_what_is_told_late_of_a_partition_that_has_gone_makes_no_series(watched: Watched) -> None:
     before = watched.series()
     watched.observe(restored())
-    watched.observe(events.PartitionGone(HERE))
-    watched.observe(events.PartitionGone(THERE))
+    watched.observe(events.PartitionReleased(HERE))
+    watched.observe(events.PartitionReleased(THERE))
     watched.observe.lag(HERE, 88)
     assert watched.series() == before
 
@@ -224,7 +224,7 @@ def test_values_after_a_life_of_the_merge_which_go_with_it(watched: Watched) -> 
     for outcome in ("retried", "aborted", "refused", "undecided", "fenced"):
         assert value("stream_fs_merge_failures_total", outcome=outcome) == 1
     assert len(watched.series()) > len(before)
-    watched.observe(events.MergeGone())
+    watched.observe(events.MergeReleased())
     assert watched.series() == before
 
 

@@ -34,9 +34,9 @@ from stream_fs.wire import (
     largest_ranking,
     merged_message,
     publish,
+    published_counts,
     ranking_format,
     ranking_message,
-    top_counts,
 )
 from stream_fs.wire.rankings.message import leading, leading_count, leading_overlap
 from tests.unit.wire.schemas import errors_in
@@ -70,7 +70,7 @@ def message(number: int, previous: RankingMessage | None = None, top: Top = 3) -
         offsets=(61 * number, 61 * (number + 1)),
         as_of=1_700_000_000_000 + number,
         dead_letters=1,
-        counts=top_counts(PARAMS, top),
+        counts=published_counts(PARAMS, top),
         previous=None if previous is None else previous.chosen,
     )
 
@@ -83,7 +83,7 @@ def merged(top: Top = 3) -> RankingMessage:
         sources=[Source("t.in", 7, 3), Source("t.in", 8, 1)],
         as_of=1_700_000_000_000,
         dead_letters=4,
-        counts=top_counts(PARAMS, top),
+        counts=published_counts(PARAMS, top),
         previous=None,
     )
 
@@ -139,7 +139,7 @@ def test_the_selection_is_compared_with_the_ranking_before() -> None:
         offsets=(0, 1),
         as_of=0,
         dead_letters=0,
-        counts=top_counts(PARAMS, 3),
+        counts=published_counts(PARAMS, 3),
         previous=before,
     )
     assert made.selection is not None
@@ -209,7 +209,7 @@ def test_the_content_type_tells_the_format() -> None:
 @pytest.mark.parametrize("top", [None, 2, 0.3])
 @pytest.mark.parametrize("format", ["json", "msgpack"])
 def test_no_ranking_is_larger_than_the_largest(top: Top, format: Format) -> None:
-    counts = top_counts(PARAMS, top)
+    counts = published_counts(PARAMS, top)
     largest = largest_ranking(PARAMS, counts, stream="s", topic="t.in", partitions=2, format=format)
     for made in messages(top):
         sent = publish(made, format)
@@ -252,13 +252,13 @@ def test_the_largest_ranking_has_the_longest_names(
 
 
 def test_counts() -> None:
-    assert top_counts(PARAMS, None) == {"plain": 30, "named": 4}
-    assert top_counts(PARAMS, 10) == {"plain": 10, "named": 4}
-    assert sum(top_counts(PARAMS, 0.5).values()) == 17
+    assert published_counts(PARAMS, None) == {"plain": 30, "named": 4}
+    assert published_counts(PARAMS, 10) == {"plain": 10, "named": 4}
+    assert sum(published_counts(PARAMS, 0.5).values()) == 17
     wrong: list[Any] = [0, -1, 0.0, 1.5, True, "all"]
     for top in wrong:
         with pytest.raises(InvalidParameter):
-            top_counts(PARAMS, top)
+            published_counts(PARAMS, top)
 
 
 def test_numbers_are_finite() -> None:
@@ -270,7 +270,7 @@ def test_numbers_are_finite() -> None:
         "offsets": (0, 1),
         "as_of": 0,
         "dead_letters": 0,
-        "counts": top_counts(PARAMS, 3),
+        "counts": published_counts(PARAMS, 3),
         "previous": None,
     }
     view = replace(ranking.views[0], scores=np.full(30, np.nan))

@@ -16,9 +16,9 @@ from stream_fs.selector.arrays import Indices
 from stream_fs.selector.chunk import LARGEST
 from stream_fs.wire import DeclaredView, Format, Limits, RecordDecoder
 from stream_fs.wire.records import decoder
-from stream_fs.wire.records.msgpack_batch import Joined, Order
+from stream_fs.wire.records.msgpack_batch import ByteBuffer, Order
 from stream_fs.wire.records.msgpack_reader import MsgpackReader
-from stream_fs.wire.records.parser import Found
+from stream_fs.wire.records.parser import ParsedRecords
 from tests.unit.wire.given import BY_NAME, VIEWS, Given, records, same
 
 FORMATS: Sequence[Format] = ("msgpack", "json")
@@ -28,7 +28,7 @@ def careful() -> RecordDecoder:
     """A decoder that looks at every record by itself."""
 
     class OneByOne(MsgpackReader):
-        def _walk(self, _: Joined, among: Indices, __: Order, ___: Found) -> Indices:
+        def _walk(self, _: ByteBuffer, among: Indices, __: Order, ___: ParsedRecords) -> Indices:
             return among
 
     made = RecordDecoder(VIEWS)
