@@ -1,36 +1,36 @@
-"""Everything that can go wrong, as one tree.
+"""The errors of the package, as one tree.
 
 StreamFsError
-├── InvalidParameter    a parameter or view declaration that cannot be used (also a ValueError)
-├── InvalidConfiguration    a configuration with problems, all of them listed
-├── InvalidChunk        rows that the selector cannot take (also a ValueError)
-├── NotFitted           asked for a result before the first chunk was complete
-├── IncompatibleState   a saved or merged state that does not belong here (also a ValueError)
-├── InvalidMessage      a ranking that cannot be written or read (also a ValueError)
-├── CannotWrite         a file cannot be written: a full disk, a limit, or no place for it
-├── TransportError      the broker or the client to it
-│   ├── RetriableError      nothing happened; the same call may be made again
-│   ├── AbortableError      the transaction must be aborted; its content may be sent again
-│   ├── FencedError         somebody else owns the partition now
-│   └── FatalError          this client cannot go on
-└── Refusal             it will not go on, and says what the operator can do
-    ├── OffsetGone          the input that the model needs is no longer in the log
+├── InvalidParameter        a parameter or view declaration is invalid (also a ValueError)
+├── InvalidConfiguration    the configuration is invalid; lists every mistake
+├── InvalidChunk            rows that the selector does not accept (also a ValueError)
+├── NotFitted               no result yet: the first chunk is not complete
+├── IncompatibleState       a saved or merged state does not match (also a ValueError)
+├── InvalidMessage          a ranking cannot be written or read (also a ValueError)
+├── CannotWrite             a file cannot be written: full disk, quota, missing directory
+├── TransportError          the broker, or the client's connection to it
+│   ├── RetriableError      nothing happened; repeat the call
+│   ├── AbortableError      abort the transaction; its content may be sent again
+│   ├── FencedError         the transactional id is no longer owned by this client
+│   └── FatalError          this client cannot continue
+└── Refusal                 the process stops; the message names the operator's choices
+    ├── OffsetGone          the next input that the model needs was deleted from the log
     ├── PoisonFlood         too many bad records: the producer is broken
-    ├── BadRecordRefused    a bad record under the policy `fail`
-    ├── NoOwnership         another process keeps taking the same partitions
-    ├── BrokenFile          a file of records in which they cannot be found
-    └── CheckpointError     a checkpoint that cannot be continued from
-        ├── CorruptSnapshot         torn, incomplete, or not a snapshot at all
+    ├── BadRecordRefused    a bad record, under the policy `fail`
+    ├── NoOwnership         another process keeps acquiring the same partitions
+    ├── BrokenFile          a file in which no records can be found
+    └── CheckpointError     a checkpoint from which the process cannot continue
+        ├── CorruptSnapshot         incomplete, altered, or not a snapshot
         ├── CorruptProgress         not a progress record
-        ├── UnknownVersion          written in a format that this release does not read
+        ├── UnknownVersion          a format that this release does not read
         │   ├── UnknownSnapshotVersion
         │   └── UnknownProgressVersion
-        ├── ForeignState            the state of a stream or group that is not this one's
-        ├── ConfigurationChanged    its sums mean something else under the present configuration
-        ├── BoundaryMoved           a chunk, replayed, does not end where it was committed
-        ├── CorruptJournal          not the checkpoint of a replay
-        ├── ReplayChanged           of a replay with other arguments or other output
-        └── InputChanged            of a replay of other records
+        ├── ForeignState            the state of another stream or group
+        ├── ConfigurationChanged    the sums have another meaning under the new configuration
+        ├── BoundaryMoved           a replayed chunk does not end where it was committed
+        ├── CorruptJournal          not the checkpoint of a replay command
+        ├── ReplayChanged           the replay command was started with other arguments or output
+        └── InputChanged            the replay command was started on other records
 """
 
 from __future__ import annotations
@@ -39,28 +39,28 @@ from collections.abc import Sequence
 
 
 class StreamFsError(Exception):
-    """The root: catch it to catch everything that stream_fs raises on purpose."""
+    """The root of all errors that stream_fs raises."""
 
 
 class InvalidParameter(StreamFsError, ValueError):
-    """A parameter is out of its range, or two of them contradict each other."""
+    """A parameter is out of range, or two parameters contradict each other."""
 
 
 class InvalidConfiguration(StreamFsError):
-    """The configuration cannot be used; ``problems`` has one line for each thing to change."""
+    """The configuration is invalid; ``problems`` has one line per mistake."""
 
     def __init__(self, problems: Sequence[str]) -> None:
-        """Compose the message from the problems."""
+        """Build the message from the problems."""
         self.problems = tuple(problems)
         lines = "".join(f"\n  {problem}" for problem in self.problems)
         super().__init__(f"the configuration cannot be used:{lines}")
 
 
 class InvalidChunk(StreamFsError, ValueError):
-    """Rows that the selector cannot take; the state is as it was before the call.
+    """Rows that the selector does not accept; the state is unchanged.
 
-    ``view``, ``row`` and ``feature`` say where, as far as it is known: the row within the chunk
-    that was handed in, the feature by its index in the view.
+    ``view``, ``row`` (in the chunk) and ``feature`` (index in the view) give the position as far
+    as it is known.
     """
 
     def __init__(
@@ -71,52 +71,49 @@ class InvalidChunk(StreamFsError, ValueError):
         row: int | None = None,
         feature: int | None = None,
     ) -> None:
-        """Compose the message from the place and the reason."""
+        """Build the message from the position and the reason."""
         self.reason = reason
         self.view = view
         self.row = row
         self.feature = feature
-        place = [
+        position = [
             f"{label} {value!r}"
             for label, value in (("view", view), ("row", row), ("feature", feature))
             if value is not None
         ]
-        super().__init__(f"{', '.join(place)}: {reason}" if place else reason)
+        super().__init__(f"{', '.join(position)}: {reason}" if position else reason)
 
 
 class NotFitted(StreamFsError):
-    """There is no result yet: the first chunk is not complete."""
+    """No result yet: the first chunk is not complete."""
 
 
 class IncompatibleState(StreamFsError, ValueError):
-    """A state that was made with other views or parameters, or a file that is not one of ours."""
+    """A state made with other views or parameters, or a file that stream_fs did not write."""
 
 
 class InvalidMessage(StreamFsError, ValueError):
-    """A ranking with numbers that are not finite, or a message that is no ranking we can read."""
+    """A ranking with non-finite numbers, or a message that is not a readable ranking."""
 
 
 class CannotWrite(StreamFsError):
-    """A file cannot be written, for want of room or of a place; what was saved before is whole.
-
-    ``path`` is the file.
-    """
+    """The file ``path`` cannot be written; data saved earlier is intact."""
 
     def __init__(self, path: object, reason: str) -> None:
-        """Compose the message from the file and the system's reason."""
+        """Build the message from the file and the reason of the operating system."""
         self.path = path
         super().__init__(
-            f"{path} cannot be written: {reason}. What was saved before is whole: once it can be, "
-            "give the same command again"
+            f"{path} cannot be written: {reason}. Data saved earlier is intact; remove the cause, "
+            "then run the same command again"
         )
 
 
 class TransportError(StreamFsError):
-    """Something went wrong between us and the broker; the subclass says what can be done."""
+    """An operation on the broker failed; the subclass determines what to do."""
 
 
 class RetriableError(TransportError):
-    """Nothing happened; the same call may be made again."""
+    """Nothing happened; the same call may be repeated."""
 
 
 class AbortableError(TransportError):
@@ -124,52 +121,53 @@ class AbortableError(TransportError):
 
 
 class FencedError(TransportError):
-    """Somebody else owns the partition now; nothing more can be published for it.
+    """This client no longer owns the transactional id; it can publish nothing more.
 
-    Or it is ``given_up`` and nobody else's: only who takes over again can tell how a commit ended,
-    or the broker does not know the transaction, or has aborted it after its timeout.
+    ``outcome_unknown`` is False where another client owns it. It is True where none is known to:
+    the outcome of a commit is unknown until the partition is acquired again, or the broker does
+    not know the transaction, or has aborted it after its timeout.
     """
 
-    def __init__(self, text: str, *, given_up: bool = False) -> None:
-        """Keep who it was."""
-        self.given_up = given_up
+    def __init__(self, text: str, *, outcome_unknown: bool = False) -> None:
+        """Keep whether another client is the owner."""
+        self.outcome_unknown = outcome_unknown
         super().__init__(text)
 
 
 class FatalError(TransportError):
-    """This client cannot go on: authentication, authorisation, or a broken client."""
+    """This client cannot continue: authentication, authorisation, or a broken client."""
 
 
 class Refusal(StreamFsError):
-    """Going on would lose or falsify something: stop, and let the operator choose a way out."""
+    """Continuing would lose or falsify data: the process stops, and the operator decides."""
 
 
 class OffsetGone(Refusal):
-    """The input that the model needs next is no longer in the log."""
+    """The next input that the model needs was deleted from the log."""
 
 
 class PoisonFlood(Refusal):
-    """So many records are bad that the producer must be broken."""
+    """The ratio of bad records exceeds the limit: the producer is broken."""
 
 
 class BadRecordRefused(Refusal):
-    """A bad record, where the policy is to stop at the first."""
+    """A bad record, under the policy that stops at the first one."""
 
 
 class NoOwnership(Refusal):
-    """Another process keeps taking over the same partitions."""
+    """Another process keeps acquiring the same partitions."""
 
 
 class BrokenFile(Refusal):
-    """A file in which the records cannot be told apart, or that lacks the declared views."""
+    """A file in which records cannot be separated, or that lacks the declared views."""
 
 
 class CheckpointError(Refusal):
-    """A checkpoint is there, but cannot be continued from."""
+    """A checkpoint exists, but the process cannot continue from it."""
 
 
 class CorruptSnapshot(CheckpointError):
-    """A snapshot is torn, incomplete or altered, or the bytes never were one."""
+    """A snapshot is incomplete or altered, or the bytes are not a snapshot."""
 
 
 class CorruptProgress(CheckpointError):
@@ -177,110 +175,109 @@ class CorruptProgress(CheckpointError):
 
 
 class UnknownVersion(CheckpointError):
-    """Written in a format that this release does not read.
+    """Data in a format ``version`` that this release, which reads ``supported``, does not read."""
 
-    ``found`` is the version of the format, ``known`` the one that this release reads.
-    """
-
-    def __init__(self, what: str, found: int, known: int) -> None:
-        """Compose the message from the thing and the versions."""
-        self.found = found
-        self.known = known
+    def __init__(self, item: str, version: int, supported: int) -> None:
+        """Build the message from the name of the item and the versions."""
+        self.version = version
+        self.supported = supported
         super().__init__(
-            f"the {what} has format version {found}, this release reads version {known}: "
+            f"the {item} has format version {version}, this release reads version {supported}: "
             "run the release that wrote it"
         )
 
 
 class UnknownSnapshotVersion(UnknownVersion):
-    """A snapshot that another release wrote."""
+    """A snapshot of a later release."""
 
 
 class UnknownProgressVersion(UnknownVersion):
-    """A progress record that another release wrote."""
+    """A progress record of a later release."""
 
 
 class ForeignState(CheckpointError):
-    """The state of a partition is, or may be, that of another stream or group.
+    """The state of a partition belongs, or may belong, to another stream or group.
 
-    With the same stream name both would publish rankings under it, with the same group they would
+    Two streams of one name would publish rankings under the same keys, two of one group would
     share its partitions.
     """
 
 
 class ConfigurationChanged(CheckpointError):
-    """The sums of a snapshot mean something else under the present configuration.
+    """The sums of a snapshot have another meaning under the present configuration.
 
-    ``differences`` has one line for each thing that changed, old → new.
+    ``differences`` has one line per change, old → new.
     """
 
     def __init__(self, differences: Sequence[str], *, imported: bool = False) -> None:
-        """Compose the message from the differences; the model may be one that is `imported`."""
+        """Build the message from the differences; `imported` for a model from a file."""
         self.differences = tuple(differences)
         lines = "".join(f"\n  {difference}" for difference in self.differences)
-        what, advice = (
+        model, remedy = (
             ("model in the file", "nothing was changed; import it with that configuration")
             if imported
             else (
                 "checkpoint",
-                "go back to that configuration, or start the model anew with "
+                "restore that configuration, or begin with an empty model: "
                 "`stream-fs checkpoint reset`",
             )
         )
-        super().__init__(f"the {what} was made with another configuration:{lines}\n{advice}")
+        super().__init__(f"the {model} was made with another configuration:{lines}\n{remedy}")
 
 
 class BoundaryMoved(CheckpointError):
-    """A chunk that is computed again has other records than when it was published.
+    """A replayed chunk contains other records than when it was published.
 
-    Going on would skip records, or publish their dead letters a second time.
+    Continuing would skip records, or publish their dead letters twice.
     """
 
-    def __init__(self, partition: tuple[str, int], chunk: int, committed: int, found: int) -> None:
-        """`committed` is the offset behind the published `chunk`, `found` where the replay is."""
+    def __init__(
+        self, partition: tuple[str, int], chunk: int, committed: int, replayed: int
+    ) -> None:
+        """`committed` is the next offset of the published chunk, `replayed` that of the replay."""
         topic, number = partition
         reset = f"`stream-fs checkpoint reset --topic {topic} --partition {number}"
         self.committed = committed
-        self.found = found
+        self.replayed = replayed
         super().__init__(
             f"{topic}/{number} is published up to chunk {chunk}, which ends at offset "
-            f"{committed}, but the chunks since the last snapshot, computed again, lead to "
-            f"offset {found}: other records count as good than when they were published. Most "
-            "likely limits, views or the release have changed since, or the input was written "
-            "anew, or the snapshot with which chunk.records or chunk.max_span changed is "
-            "damaged. Go back to what it was, and end the service in order (SIGTERM) before "
-            "the change: that leaves nothing to compute again. Or keep the model as of its "
-            f"last snapshot, and go on behind what is published, with {reset} --keep-model "
-            f"--to-offset {committed}`; or begin anew with {reset}`"
+            f"{committed}, but the replay of the chunks since the last snapshot ends at offset "
+            f"{replayed}: other records count as good than when they were published. The cause "
+            "is most likely a change of limits, views or the release, an input that was written "
+            "anew, or a damaged snapshot at which chunk.records or chunk.max_span changed. "
+            "Undo the change, and shut the service down with SIGTERM before making it: then no "
+            "chunk has to be replayed. Or keep the model as of its last snapshot, and continue "
+            f"after the published records, with {reset} --keep-model --to-offset {committed}`; or "
+            f"begin with an empty model with {reset}`"
         )
 
 
 class CorruptJournal(CheckpointError):
-    """The file is not the checkpoint of a replay, or not one that this release reads."""
+    """The file is not the checkpoint of a replay, or this release does not read it."""
 
 
 class ReplayChanged(CheckpointError):
-    """A replay was begun otherwise: going on would mix two of them in one output.
+    """A replay was started with other arguments: continuing would mix two in one output.
 
-    ``differences`` has one line for each thing that changed, old → new.
+    ``differences`` has one line per change, old → new.
     """
 
     def __init__(self, checkpoint: str, differences: Sequence[str]) -> None:
-        """Compose the message from the differences."""
+        """Build the message from the differences."""
         self.differences = tuple(differences)
         lines = "".join(f"\n  {difference}" for difference in self.differences)
         super().__init__(
-            f"the checkpoint {checkpoint} belongs to a replay that was begun otherwise:{lines}\n"
-            "go back to what it was, or begin anew with another checkpoint and other output"
+            f"the checkpoint {checkpoint} belongs to a replay with other arguments:{lines}\n"
+            "restore them, or begin a new replay with another checkpoint and other output"
         )
 
 
 class InputChanged(CheckpointError):
-    """The records are not those that the checkpoint was made of."""
+    """The records differ from those of the checkpoint."""
 
     def __init__(self, difference: str) -> None:
-        """Compose the message from what was found."""
+        """Build the message from the difference."""
         super().__init__(
-            f"{difference}; give the same files in the same order, or begin anew with another "
-            "checkpoint and other output"
+            f"{difference}; give the same files in the same order, or begin a new replay with "
+            "another checkpoint and other output"
         )

@@ -194,7 +194,7 @@ def classified(
     text = f"{doing}: {error.str()} [{error.name()}]"
     code = _cause(error)
     if code in _FENCED | _UNKNOWN:
-        return FencedError(text, given_up=code in _UNKNOWN)
+        return FencedError(text, outcome_unknown=code in _UNKNOWN)
     if (advice := _PERMANENT.get(code)) is not None:
         return FatalError(f"{text}; {advice}")
     if error.fatal():

@@ -124,7 +124,7 @@ class KafkaOutbox:
             # abort any more. Whoever takes over learns what became of it.
             self._discard()
             text = f"{self._id}: the outcome of the commit is open; take over again"
-            raise FencedError(text, given_up=True)
+            raise FencedError(text, outcome_unknown=True)
         self._progress()
         with self._acting("aborting"):
             self._owned().abort_transaction(self._settings.patience)
@@ -194,9 +194,9 @@ class KafkaOutbox:
             timeout = self._settings.transaction_timeout
             overdue = self._open and time.monotonic() - self._began >= timeout
             self._discard()
-            if overdue and not error.given_up:
+            if overdue and not error.outcome_unknown:
                 text = f"{error}; the transaction was open for longer than {timeout:g} s"
-                raise FencedError(text, given_up=True) from error
+                raise FencedError(text, outcome_unknown=True) from error
             raise
 
     def _verdict(self) -> KafkaError | None:

@@ -103,13 +103,13 @@ class TransactionFailed:
 class Fenced:
     """Somebody else has taken the partition over; unless `final`, we take it back after a pause.
 
-    Where it is `given_up`, there is nobody else, and it has to be taken over anew.
+    Where it is `outcome_unknown`, there may be no other owner, and it has to be acquired anew.
     """
 
     partition: Partition
     error: str
     final: bool
-    given_up: bool = False
+    outcome_unknown: bool = False
 
 
 @dataclass(frozen=True, slots=True)

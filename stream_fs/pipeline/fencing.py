@@ -27,7 +27,7 @@ class FencingCounter:
         An ownership that is given up, as in an outage, is nobody else's doing.
         """
         self._last = now
-        if error.given_up:
+        if error.outcome_unknown:
             return False
         if self._times and now - self._times[-1] > QUIET_SECONDS:
             self._times.clear()

@@ -127,7 +127,9 @@ class Worker:
                     task.finish(deadline)
                 except FencedError as error:
                     self._around.observe(
-                        events.Fenced(partition, str(error), final=True, given_up=error.given_up)
+                        events.Fenced(
+                            partition, str(error), final=True, outcome_unknown=error.outcome_unknown
+                        )
                     )
         self.lost(partitions)
 
@@ -176,7 +178,7 @@ class Worker:
         fences = self._fences.setdefault(partition, FencingCounter(self._jitter))
         final = fences.note(self._around.clock(), error)
         self._around.observe(
-            events.Fenced(partition, str(error), final=final, given_up=error.given_up)
+            events.Fenced(partition, str(error), final=final, outcome_unknown=error.outcome_unknown)
         )
         if final:
             raise fences.refusal(str(partition), error)

@@ -68,7 +68,9 @@ class MergeOwnership:
         except FencedError as error:
             self._drop()
             final = self._fences.note(self._around.clock(), error)
-            outcome: Literal["fenced", "undecided"] = "undecided" if error.given_up else "fenced"
+            outcome: Literal["fenced", "undecided"] = (
+                "undecided" if error.outcome_unknown else "fenced"
+            )
             self._around.observe(events.MergeFailed(outcome, str(error)))
             if final:
                 raise self._fences.refusal("the merge", error) from error

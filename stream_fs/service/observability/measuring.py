@@ -42,7 +42,7 @@ class MetricsObserver:
             case events.TransactionFailed():
                 self._failure(event.partition, event.outcome)
             case events.Fenced():
-                self._failure(event.partition, "undecided" if event.given_up else "fenced")
+                self._failure(event.partition, "undecided" if event.outcome_unknown else "fenced")
             case events.PartitionReleased():
                 self._gone(event.partition)
             case events.Restored():

@@ -37,7 +37,9 @@ def log_event(event: events.Event) -> None:
             text = f"transaction {event.outcome.replace('_', ' ')}"
             _say(logging.WARNING, text, event.partition, more={"error": event.error})
         case events.Fenced():
-            text = "to be taken over anew" if event.given_up else "taken over by another owner"
+            text = (
+                "to be taken over anew" if event.outcome_unknown else "taken over by another owner"
+            )
             more = {"error": event.error, "final": event.final}
             _say(logging.WARNING, text, event.partition, more=more)
         case events.PartitionReleased():

@@ -290,7 +290,7 @@ class StatusObserver:
                 trouble = seen.trouble if event.outcome == "given_up" else event.error
                 return replace(seen, trouble=trouble)
             case events.Fenced():
-                return replace(seen, fenced=not event.given_up, trouble=event.error)
+                return replace(seen, fenced=not event.outcome_unknown, trouble=event.error)
             case events.Restored():
                 return seeing.restored(seen, event)
             case events.RestoreFailed():

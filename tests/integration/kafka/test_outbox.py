@@ -147,7 +147,7 @@ def test_who_is_fenced_while_sending(backend: KafkaBackend) -> None:
     new = owner(KafkaOutbox(settings, name))
     with pytest.raises(FencedError) as caught:
         old.send([OutgoingRecord(topic, None, b"old", partition=0)] * 1000)
-    assert not caught.value.given_up
+    assert not caught.value.outcome_unknown
     with pytest.raises(FencedError, match="has to be taken over"):
         old.begin()
     assert backend.published(topic) == []
@@ -179,7 +179,7 @@ def test_a_transaction_that_takes_too_long_is_fenced(own_backend: KafkaBackend) 
     until(lambda: own_backend.end_of(place) > end, "the broker ends the transaction")
     with pytest.raises(FencedError, match="open for longer than 5 s") as caught:
         outbox.commit()
-    assert caught.value.given_up, "no other owner has taken over"
+    assert caught.value.outcome_unknown, "no other owner has taken over"
     owner(outbox).begin()
     outbox.send([OutgoingRecord(topic, b"key", b"again", partition=0)])
     outbox.commit()

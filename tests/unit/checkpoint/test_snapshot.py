@@ -195,7 +195,7 @@ def test_another_version_is_named(state: State) -> None:
     newer = msgpack.packb({**msgpack.unpackb(snapshot.manifest), "v": 2, "body": None})
     with pytest.raises(UnknownSnapshotVersion, match=r"version 2.* reads version 1") as caught:
         decode(newer, snapshot.parts, state.params)
-    assert (caught.value.found, caught.value.known) == (2, 1)
+    assert (caught.value.version, caught.value.supported) == (2, 1)
 
 
 def test_another_configuration_is_refused_line_by_line(state: State) -> None:

@@ -34,7 +34,7 @@ def error(
 def test_who_is_to_blame_for_a_fence_is_told_apart(code: int, nobody: bool) -> None:
     found = classified(error(code), "aborting")
     assert isinstance(found, FencedError)
-    assert found.given_up == nobody
+    assert found.outcome_unknown == nobody
 
 
 @pytest.mark.parametrize(

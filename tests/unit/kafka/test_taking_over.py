@@ -63,7 +63,7 @@ def test_a_commit_that_is_open_is_given_up_and_not_sent_again(
         outbox.commit()
     with pytest.raises(FencedError) as caught:
         outbox.abort()
-    assert caught.value.given_up
+    assert caught.value.outcome_unknown
 
 
 class Fenced(Unanswered):
@@ -88,7 +88,7 @@ def test_a_transaction_that_timed_out_was_not_fenced_by_another_owner(
     now += seconds
     with pytest.raises(FencedError) as caught:
         outbox.commit()
-    assert caught.value.given_up == timed_out
+    assert caught.value.outcome_unknown == timed_out
     assert outbox.acquire(), "it may be taken over again either way"
 
 

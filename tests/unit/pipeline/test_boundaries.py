@@ -44,10 +44,10 @@ def test_a_replay_that_ends_elsewhere_is_refused(
     told = seen(made), seen(made, LETTERS)
     with pytest.raises(BoundaryMoved) as caught:
         Life(made, settings(**after)).run()
-    assert caught.value.committed == committed != caught.value.found
+    assert caught.value.committed == committed != caught.value.replayed
     for named in (
         f"offset {committed}",
-        f"offset {caught.value.found}",
+        f"offset {caught.value.replayed}",
         f"{RESET} --keep-model --to-offset {committed}`",
         f"{RESET}`",
     ):

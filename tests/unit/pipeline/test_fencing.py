@@ -23,14 +23,14 @@ from tests.unit.pipeline.lives import (
 VALUES = list(records(250))
 
 
-@pytest.mark.parametrize("given_up", [False, True])
-def test_fences_in_a_row_are_the_end_where_another_is_to_blame(given_up: bool) -> None:
+@pytest.mark.parametrize("outcome_unknown", [False, True])
+def test_fences_in_a_row_are_the_end_where_another_is_to_blame(outcome_unknown: bool) -> None:
     made = broker()
     fill(made, VALUES)
     for _ in range(2 * MOST_FENCES):
-        made.fail_next("begin", FencedError("again", given_up=given_up))
+        made.fail_next("begin", FencedError("again", outcome_unknown=outcome_unknown))
     life = Life(made, settings())
-    if given_up:
+    if outcome_unknown:
         life.until(lambda: len(life.of(events.ChunkCommitted)) == 16, turns=20_000)
         assert len(life.of(events.Fenced)) == 2 * MOST_FENCES
         with undisturbed(VALUES) as expected:

@@ -137,7 +137,7 @@ def test_a_commit_of_unknown_outcome_is_not_another_owners_doing() -> None:
     for number in range(MOST_FENCES + 1):
         more(made, 0, 15, seed=number)
         assert life.run(50)  # the next commit is the merge's
-        made.fail_next("commit", FencedError("no answer", given_up=True))
+        made.fail_next("commit", FencedError("no answer", outcome_unknown=True))
         settle(life)
     outcomes = [event.outcome for event in life.of(events.MergeFailed)]
     assert outcomes == ["undecided"] * (MOST_FENCES + 1)

@@ -365,7 +365,7 @@ def test_another_configuration_is_refused(
     with pytest.raises(ReplayChanged) as caught:
         replay(folder.plan(**change))
     assert caught.value.differences == (line,)
-    assert "begin anew with another checkpoint" in str(caught.value)
+    assert "begin a new replay with another checkpoint" in str(caught.value)
     assert (folder.output, folder.checkpoint.read_bytes()) == before
 
 

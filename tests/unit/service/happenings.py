@@ -117,6 +117,6 @@ def one_of_each(partition: Partition = HERE) -> list[events.Event]:
         committed(partition, letters={"malformed": 2}),
         events.TransactionFailed(partition, "given_up", "no broker"),
         events.SnapshotCommitted(partition, 7, 2048),
-        events.Fenced(partition, "silence", final=False, given_up=True),
+        events.Fenced(partition, "silence", final=False, outcome_unknown=True),
         events.Fenced(partition, "epoch", final=False),
     ]

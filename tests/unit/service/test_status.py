@@ -264,7 +264,7 @@ def test_a_fenced_partition_until_it_is_taken_back(watched: Watched) -> None:
 
 def test_what_has_to_be_taken_over_anew_was_taken_by_nobody(watched: Watched) -> None:
     watched.observe(events.PhaseChanged(HERE, "running"))
-    watched.observe(events.Fenced(HERE, "no answer", final=False, given_up=True))
+    watched.observe(events.Fenced(HERE, "no answer", final=False, outcome_unknown=True))
     assert (watched.partition()["state"], watched.partition()["reason"]) == ("waiting", "no answer")
     watched.observe(restored())
     watched.observe(events.PhaseChanged(HERE, "running"))

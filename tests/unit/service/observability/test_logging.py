@@ -119,7 +119,7 @@ def test_times_are_utc() -> None:
         (events.SnapshotCommitted(HERE, 7, 10), "info"),
         (events.TransactionFailed(HERE, "given_up", "no broker"), "warning"),
         (events.Fenced(HERE, "epoch", final=True), "warning"),
-        (events.Fenced(HERE, "state", final=False, given_up=True), "warning"),
+        (events.Fenced(HERE, "state", final=False, outcome_unknown=True), "warning"),
         (events.PartitionReleased(HERE), "info"),
         (events.GroupOffsetDiffers(HERE, 90, 100), "warning"),
         (events.ReplayDiverged(HERE, 7), "warning"),
