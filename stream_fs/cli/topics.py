@@ -11,7 +11,7 @@ from stream_fs.pipeline.administration import foreign_states
 from stream_fs.pipeline.ports import Partition
 from stream_fs.service.configuration import Configuration
 from stream_fs.service.exit_codes import ExitCode
-from stream_fs.service.topics import topic_plans, topic_problems
+from stream_fs.service.topics import topic_problems, topic_specs
 
 
 def add(commands: Commands) -> None:
@@ -58,7 +58,7 @@ def _create(arguments: Arguments) -> ExitCode:
     topics = Topics(loaded.kafka_settings())
     if arguments.partitions is None:
         _check_input(loaded, topics)
-    plans = topic_plans(
+    plans = topic_specs(
         loaded, topics, partitions=arguments.partitions or 1, replication=arguments.replication
     )
     made, grown = topics.create(plans), topics.grow(plans)

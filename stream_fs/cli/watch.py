@@ -19,7 +19,7 @@ from stream_fs.cli.arguments import (
 )
 from stream_fs.cli.ranking_display import Display, JsonLines, LiveTable, PlainLines
 from stream_fs.errors import FatalError, InvalidMessage, StreamFsError
-from stream_fs.kafka import Subscriber, Topics
+from stream_fs.kafka import RankingSubscriber, Topics
 from stream_fs.records import Message
 from stream_fs.service.configuration import Configuration
 from stream_fs.service.exit_codes import ExitCode
@@ -76,14 +76,16 @@ def _watch(arguments: Arguments) -> ExitCode:
         return _follow(subscriber, stream, first, display, arguments.count, arguments.timeout)
 
 
-def _subscribed(loaded: Configuration, *, from_beginning: bool) -> tuple[Subscriber, list[Message]]:
+def _subscribed(
+    loaded: Configuration, *, from_beginning: bool
+) -> tuple[RankingSubscriber, list[Message]]:
     """A subscriber, and what it has found at once."""
     topic, settings = loaded.output.topic, loaded.kafka_settings()
     topics = Topics(settings)
     partitions = topics.partitions([topic])
     if topic not in partitions:
         raise StreamFsError(f"topic {topic} does not exist: make it with `stream-fs topics create`")
-    subscriber = Subscriber(settings, topic, partitions[topic])
+    subscriber = RankingSubscriber(settings, topic, partitions[topic])
     if from_beginning:
         subscriber.from_beginning()
         return subscriber, []
@@ -124,7 +126,7 @@ def _display(arguments: Arguments, loaded: Configuration) -> Iterator[Display]:
 
 
 def _follow(
-    subscriber: Subscriber,
+    subscriber: RankingSubscriber,
     stream: str,
     first: list[Message],
     display: Display,
@@ -132,7 +134,7 @@ def _follow(
     timeout: float | None,
 ) -> ExitCode:
     continuity = Continuity()
-    complaint: str | None = None
+    connection_error: str | None = None
     shown = 0
     heard = time.monotonic()
     found = _rankings(first, stream)
@@ -150,9 +152,9 @@ def _follow(
         if left <= 0:
             return ExitCode.SILENCE
         found = _rankings(subscriber.poll(min(left, _WAIT_SECONDS)), stream)
-        if (reason := subscriber.trouble.reason) is not None and complaint is None:
+        if (reason := subscriber.connection.error) is not None and connection_error is None:
             _tell(f"waiting for the broker: {reason}")
-        complaint = reason
+        connection_error = reason
 
 
 def _rankings(messages: Iterable[Message], stream: str) -> list[tuple[Message, RankingMessage]]:

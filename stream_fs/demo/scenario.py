@@ -27,7 +27,7 @@ from stream_fs.demo.summary import described, summary
 from stream_fs.errors import StreamFsError
 from stream_fs.kafka import Topics
 from stream_fs.service.configuration import load
-from stream_fs.service.topics import topic_plans
+from stream_fs.service.topics import topic_specs
 
 RATE: Final = 400
 """Records in a second at first, slow enough to look at."""
@@ -173,7 +173,7 @@ def _cleared_away(stage: Stage) -> Iterator[None]:
     finally:
         configuration = load(stage.stream.config, {}, [])
         topics = Topics(configuration.kafka_settings())
-        topics.delete([plan.name for plan in topic_plans(configuration, topics)])
+        topics.delete([plan.name for plan in topic_specs(configuration, topics)])
         try:
             topics.delete_group(configuration.kafka.group)
         except StreamFsError as error:

@@ -41,50 +41,50 @@ def unobserved() -> None:
 
 
 def input_consumer(
-    settings: ClientSettings, trouble: ConnectionState, on_commit: Callable[..., None]
+    settings: ClientSettings, connection: ConnectionState, on_commit: Callable[..., None]
 ) -> Consumer:
     """A member of the consumer group, not subscribed yet."""
     properties = {**settings.consumer(), "on_commit": on_commit}
-    return _made(Consumer, properties, settings, trouble)
+    return _made(Consumer, properties, settings, connection)
 
 
-def state_consumer(settings: ClientSettings, trouble: ConnectionState) -> Consumer:
+def state_consumer(settings: ClientSettings, connection: ConnectionState) -> Consumer:
     """A reader of committed records by position."""
-    return _made(Consumer, settings.state_reader(), settings, trouble)
+    return _made(Consumer, settings.state_reader(), settings, connection)
 
 
-def ranking_consumer(settings: ClientSettings, trouble: ConnectionState) -> Consumer:
+def ranking_consumer(settings: ClientSettings, connection: ConnectionState) -> Consumer:
     """A reader of rankings."""
-    return _made(Consumer, settings.ranking_reader(), settings, trouble)
+    return _made(Consumer, settings.ranking_reader(), settings, connection)
 
 
 def transactional_producer(
-    settings: ClientSettings, transactional_id: str, trouble: ConnectionState
+    settings: ClientSettings, transactional_id: str, connection: ConnectionState
 ) -> Producer:
     """A producer that has not taken over its transactional id yet."""
-    return _made(Producer, settings.producer(transactional_id), settings, trouble)
+    return _made(Producer, settings.producer(transactional_id), settings, connection)
 
 
 def feeding_producer(
-    settings: ClientSettings, trouble: ConnectionState, largest_batch: int
+    settings: ClientSettings, connection: ConnectionState, largest_batch: int
 ) -> Producer:
     """An idempotent producer for input topics."""
-    return _made(Producer, settings.feeder(largest_batch), settings, trouble)
+    return _made(Producer, settings.feeder(largest_batch), settings, connection)
 
 
-def admin_client(settings: ClientSettings, trouble: ConnectionState) -> AdminClient:
+def admin_client(settings: ClientSettings, connection: ConnectionState) -> AdminClient:
     """A client for questions about topics and offsets."""
-    return _made(AdminClient, settings.admin(), settings, trouble)
+    return _made(AdminClient, settings.admin(), settings, connection)
 
 
 def _made(
     client: Callable[[dict[str, Any]], Client],
     properties: Mapping[str, Any],
     settings: ClientSettings,
-    trouble: ConnectionState,
+    connection: ConnectionState,
 ) -> Client:
     try:
-        return client({**properties, "error_cb": trouble.note, "logger": LOGGER})
+        return client({**properties, "error_cb": connection.note, "logger": LOGGER})
     except (KafkaException, TypeError, ValueError) as reason:
         said = reason.args[0].str() if isinstance(reason, KafkaException) else str(reason)
         # Without the cause: it would show what was redacted.

@@ -13,9 +13,9 @@ from confluent_kafka import Message as Received
 from stream_fs.errors import FatalError, OffsetGone, TransportError
 from stream_fs.kafka.clients import LOGGER, input_consumer
 from stream_fs.kafka.cursor import PartitionCursor
-from stream_fs.kafka.errors import ConnectionState, classified, translated
+from stream_fs.kafka.errors import ConnectionState, classify, translate_errors
 from stream_fs.kafka.message_batch import BatchSizer, MessageBatch, delivered, without_events
-from stream_fs.kafka.offsets import Offsets
+from stream_fs.kafka.offsets import OffsetReader
 from stream_fs.kafka.settings import ClientSettings, Rebalance
 from stream_fs.pipeline.ports import Assignment, Partition
 from stream_fs.records import Message
@@ -61,7 +61,7 @@ _REBALANCING: Final = {
 class KafkaConsumer:
     """See `stream_fs.pipeline.ports.Input`.
 
-    `trouble.reason` says why there is no connection, None when there is one.
+    `connection.error` says why there is no connection, None when there is one.
     """
 
     def __init__(
@@ -69,11 +69,11 @@ class KafkaConsumer:
         settings: ClientSettings,
         topics: Sequence[str],
         assignment: Assignment,
-        offsets: Offsets | None = None,
+        offsets: OffsetReader | None = None,
     ) -> None:
         """`offsets` is asked for bounds; without it, one of its own is."""
-        self._offsets = offsets or Offsets.connect(settings)
-        self._patience = settings.patience
+        self._offsets = offsets or OffsetReader.connect(settings)
+        self._timeout = settings.timeout
         self._incremental = settings.rebalance is not Rebalance.EAGER
         self._assignment = assignment
         self._topic = topics[0]
@@ -86,10 +86,10 @@ class KafkaConsumer:
         self._static = "group.instance.id" in settings.properties
         self._leaving = False
         self._rebalanced = False  # a callback was called
-        self.trouble = ConnectionState()
+        self.connection = ConnectionState()
         self._heard = time.monotonic()
-        self._consumer = input_consumer(settings, self.trouble, _committed)
-        with translated("subscribing", self.trouble):
+        self._consumer = input_consumer(settings, self.connection, _committed)
+        with translate_errors("subscribing", self.connection):
             self._consumer.subscribe(
                 list(topics),
                 on_assign=self._on_assign,
@@ -98,16 +98,17 @@ class KafkaConsumer:
             )
 
     def poll(
-        self, timeout: float, most: int | None = None
+        self, timeout: float, max_records: int | None = None
     ) -> Mapping[Partition, Sequence[Message]]:
         """Messages by partition, of those that were resumed, from the offset given then."""
         for partition, claim in tuple(self._claims.items()):
             if claim.waiting is not None:
                 self._place(partition, claim.waiting)
         received, self._kept = self._kept, []
-        with translated("polling", self.trouble):
+        with translate_errors("polling", self.connection):
             received += self._consume(
-                0.0 if received else timeout, self._batches.next if most is None else most
+                0.0 if received else timeout,
+                self._batches.next if max_records is None else max_records,
             )
         if self._raised is not None:  # by an `Assignment`; the messages must not be lost with it
             raised, self._raised, self._kept = self._raised, None, received
@@ -118,12 +119,12 @@ class KafkaConsumer:
         messages = without_events(received, self._event)
         if messages:
             self._batches.came(messages)
-        if self.trouble.reason is not None:
+        if self.connection.error is not None:
             self._find_connection(_PROBE_SECONDS)
         elif now - self._heard > _SILENCE_SECONDS:
             self._heard = now
             self._find_connection(_ANSWER_SECONDS)
-        batches = self._believable(messages)
+        batches = self._drop_gaps(messages)
         for partition in batches:
             claim = self._claims[partition]
             claim.delivered, claim.told = now, None  # the client knows better again
@@ -138,7 +139,7 @@ class KafkaConsumer:
             self._wake(now)
         return batches
 
-    def _believable(self, received: Sequence[Received]) -> dict[Partition, MessageBatch]:
+    def _drop_gaps(self, received: Sequence[Received]) -> dict[Partition, MessageBatch]:
         """What is wanted of these, by partition; where records are missing, they are asked for."""
         wanted = {
             partition: claim.wanted
@@ -169,31 +170,31 @@ class KafkaConsumer:
         self._learn_ends(silent)
         for partition, claim in silent.items():
             end = self.known_end(partition)
-            if end is not None and (offset := claim.stands_still(end)) is not None:
+            if end is not None and (offset := claim.stalled_offset(end)) is not None:
                 LOGGER.info("%s stands still at %d of %d: asked again", partition, offset, end)
                 self._ask_again(partition, offset)
 
     def _learn_ends(self, silent: Mapping[Partition, PartitionCursor]) -> None:
-        if self.trouble.reason is not None:  # nobody would answer
+        if self.connection.error is not None:  # nobody would answer
             return
         for topic in {partition.topic for partition in silent}:
             those = [partition for partition in silent if partition.topic == topic]
             try:
-                ends = self._offsets.within(_GLANCE_SECONDS).decided_ends(those)
+                ends = self._offsets.within(_GLANCE_SECONDS).last_stable_offsets(those)
             except TransportError as reason:
                 LOGGER.info("where silent partitions of %s end is not known: %s", topic, reason)
             else:
                 for partition, end in ends.items():
                     silent[partition].told = end
 
-    def _consume(self, timeout: float, most: int) -> list[Received]:
+    def _consume(self, timeout: float, max_records: int) -> list[Received]:
         """What is there; at the latest shortly after the first message has come."""
         if timeout <= _GATHER_SECONDS:
-            return self._consumer.consume(most, timeout)
+            return self._consumer.consume(max_records, timeout)
         first = self._consumer.poll(timeout)
         if first is None:
             return []
-        return [first, *self._consumer.consume(most - 1, _GATHER_SECONDS)]
+        return [first, *self._consumer.consume(max_records - 1, _GATHER_SECONDS)]
 
     def resume(self, partition: Partition, offset: int) -> None:
         """Deliver this partition, from this offset on."""
@@ -210,7 +211,7 @@ class KafkaConsumer:
         claim = self._claim(partition)
         claim.wanted = None
         where = TopicPartition(partition.topic, partition.number, offset)
-        with translated(f"resuming {partition} at {offset}", self.trouble):
+        with translate_errors(f"resuming {partition} at {offset}", self.connection):
             try:
                 # In this order: a seek wakes up the fetching thread, which sleeps up to a second
                 # after a pause, and voids what was fetched from elsewhere in between.
@@ -257,8 +258,8 @@ class KafkaConsumer:
             self._consumer.pause([TopicPartition(partition.topic, partition.number)])
         except KafkaException as exception:
             if exception.args[0].code() != KafkaError._STATE:  # it is not ours any more
-                raise classified(
-                    exception.args[0], f"pausing {partition}", self.trouble
+                raise classify(
+                    exception.args[0], f"pausing {partition}", self.connection
                 ) from exception
 
     def known_end(self, partition: Partition) -> int | None:
@@ -286,14 +287,14 @@ class KafkaConsumer:
         end = self.known_end(partition)
         return None if end is None else max(0, end - position)
 
-    def complaint(self) -> str | None:
+    def connection_error(self) -> str | None:
         """Why there is no connection."""
-        return self.trouble.reason
+        return self.connection.error
 
     def bounds(self, partition: Partition) -> tuple[int, int]:
         """The first offset that is still there, and the one behind the last decided record."""
         # The consumer's own call would wait for a broker that is gone.
-        return self._offsets.first(partition), self._offsets.decided_end(partition)
+        return self._offsets.first(partition), self._offsets.last_stable_offset(partition)
 
     def commit_group_offset(self, offsets: Mapping[Partition, int]) -> None:
         """Tell the group how far we are; a failure is logged, for nothing depends on it."""
@@ -309,10 +310,10 @@ class KafkaConsumer:
         where = TopicPartition(partition.topic, partition.number)
         doing = f"asking for the group's offset of {partition}"
         self._offsets.progress()
-        with translated(doing, self.trouble):
-            (found,) = self._consumer.committed([where], self._patience)
+        with translate_errors(doing, self.connection):
+            (found,) = self._consumer.committed([where], self._timeout)
         if found.error is not None:
-            raise classified(found.error, doing, self.trouble)
+            raise classify(found.error, doing, self.connection)
         return found.offset if found.offset >= 0 else None
 
     def close(self) -> None:
@@ -323,7 +324,7 @@ class KafkaConsumer:
         except KafkaException as exception:  # it is closed all the same
             LOGGER.info("a rebalance is not finished: %s", exception.args[0].str())
         self._offsets.progress()
-        with translated("leaving the group", self.trouble):
+        with translate_errors("leaving the group", self.connection):
             self._consumer.close()
         if self._raised is not None:
             raise self._raised
@@ -348,7 +349,7 @@ class KafkaConsumer:
             self._consumer.consume(_LEAVE_BATCH, _LEAVE_STEP_SECONDS)
             held = not self._static and bool(self._consumer.assignment())
             done = not (held or self._rebalanced)
-            if done or self.trouble.reason is not None or time.monotonic() > until:
+            if done or self.connection.error is not None or time.monotonic() > until:
                 return
 
     def _event(self, message: Received) -> None:
@@ -369,28 +370,28 @@ class KafkaConsumer:
                 " with `--keep-model` where there is a model to keep"
             )
         if error.code() not in _GONE | _REPAIRED:
-            problem = classified(error, doing, self.trouble)
+            problem = classify(error, doing, self.connection)
             if isinstance(problem, FatalError):
                 raise problem
         LOGGER.warning("%s: %s", doing, error.str())
 
-    def _find_connection(self, patience: float) -> None:
+    def _find_connection(self, timeout: float) -> None:
         """Ask a broker anything; tell once of an outage and of its end.
 
         An idle topic would not show the end, and the client does not always report the beginning.
         """
         try:
-            self._consumer.list_topics(self._topic, patience)
+            self._consumer.list_topics(self._topic, timeout)
         except KafkaException as exception:
-            self.trouble.unanswered(exception.args[0])
+            self.connection.unanswered(exception.args[0])
             if not self._outage:
-                LOGGER.warning("no broker answers: %s", self.trouble.reason)
+                LOGGER.warning("no broker answers: %s", self.connection.error)
             self._outage = True
             return
         if self._outage:
             LOGGER.warning("a broker answers again")
         self._outage = False
-        self.trouble.clear()
+        self.connection.clear()
 
     def _on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         self._batches.begin()

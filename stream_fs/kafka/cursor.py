@@ -105,7 +105,7 @@ class PartitionCursor:
         self.placed = None
         return False
 
-    def stands_still(self, end: int) -> int | None:
+    def stalled_offset(self, end: int) -> int | None:
         """The offset to ask for again, where there are records that do not come; else None.
 
         Behind the last record there may be a transaction's marker: it is asked for but once.

@@ -24,7 +24,7 @@ from stream_fs.errors import (
 from stream_fs.kafka.settings import ClientSettings, Property
 
 # The producer is void, and a new one that takes over can go on: another took over, or the broker
-# voided the transaction after its timeout, see `KafkaOutbox`.
+# voided the transaction after its timeout, see `KafkaPublisher`.
 _FENCED: Final = {
     KafkaError._FENCED,
     KafkaError.PRODUCER_FENCED,
@@ -146,7 +146,7 @@ class ConnectionState:
         self._advice = _ADDRESS
 
     @property
-    def reason(self) -> str | None:
+    def error(self) -> str | None:
         """None when there is a connection."""
         return f"{self._said} ({self._advice})" if self._down else None
 
@@ -180,10 +180,10 @@ class ConnectionState:
         self._advice = _ADDRESS
 
 
-def classified(
+def classify(
     error: KafkaError,
     doing: str,
-    trouble: ConnectionState | None = None,
+    connection: ConnectionState | None = None,
     otherwise: type[TransportError] | None = None,
 ) -> TransportError:
     """The error of our tree that says what can be done.
@@ -203,8 +203,8 @@ def classified(
         text = f"{text}; {_MISSING}"
     if code == KafkaError.INVALID_TIMESTAMP:
         text = f"{text}; {_CLOCK}"
-    if trouble is not None and trouble.reason is not None:
-        text = f"{text}; {trouble.reason}"
+    if connection is not None and connection.error is not None:
+        text = f"{text}; {connection.error}"
     if otherwise is not None:
         return otherwise(text)
     if error.txn_requires_abort():
@@ -223,12 +223,12 @@ def _cause(error: KafkaError) -> int:
 
 
 @contextmanager
-def translated(
+def translate_errors(
     doing: str,
-    trouble: ConnectionState | None = None,
+    connection: ConnectionState | None = None,
     otherwise: type[TransportError] | None = None,
 ) -> Iterator[None]:
-    """Let only errors of our tree out of a client call; see `classified`.
+    """Let only errors of our tree out of a client call; see `classify`.
 
     A fatal error is raised out of whatever call serves the client's events; should a callback run
     in the same moment, Python reports a SystemError instead, which may name the error as its cause.
@@ -239,7 +239,7 @@ def translated(
         error = _kafka_error(exception)
         if error is None:
             raise FatalError(f"{doing}: the client failed: {exception}") from exception
-        raise classified(error, doing, trouble, otherwise) from exception
+        raise classify(error, doing, connection, otherwise) from exception
 
 
 def _kafka_error(exception: BaseException | None) -> KafkaError | None:
@@ -257,7 +257,7 @@ _MISMATCH: Final = {62, 64}  # X509_V_ERR_HOSTNAME_MISMATCH, X509_V_ERR_IP_ADDRE
 _TIME: Final = {9, 10}  # X509_V_ERR_CERT_NOT_YET_VALID, X509_V_ERR_CERT_HAS_EXPIRED
 
 
-def judgement(settings: ClientSettings) -> str | None:
+def diagnose_certificate(settings: ClientSettings) -> str | None:
     """What is wrong with the first certificate that is refused, and what to change.
 
     None where nothing is found. Asks with a handshake of its own, without a login, under the names
@@ -274,7 +274,7 @@ def judgement(settings: ClientSettings) -> str | None:
                 context.wrap_socket(plain, server_hostname=host.strip("[]")).close()
         except ssl.SSLCertVerificationError as refusal:
             return f"{address.strip()}: {refusal.verify_message.rstrip('.')}: {_advice(refusal)}"
-        except (OSError, ValueError):  # another trouble than a certificate
+        except (OSError, ValueError):  # a failure other than a certificate
             continue
     return None
 

@@ -23,7 +23,7 @@ from confluent_kafka.admin._listoffsets import OffsetSpec
 
 from stream_fs.errors import RetriableError
 from stream_fs.kafka.clients import Progress, admin_client, unobserved
-from stream_fs.kafka.errors import ConnectionState, classified, translated
+from stream_fs.kafka.errors import ConnectionState, classify, translate_errors
 from stream_fs.kafka.settings import ClientSettings
 from stream_fs.pipeline.ports import Partition
 
@@ -35,30 +35,32 @@ _EARLIEST: Final = OffsetSpec.earliest()  # type: ignore[no-untyped-call]  # it 
 _LATEST: Final = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # it has no types
 
 
-class Offsets:
-    """Asks through one client, which all that ask share; `trouble` is that client's."""
+class OffsetReader:
+    """Asks through one client, which all that ask share; `connection` is that client's."""
 
     def __init__(
         self,
         admin: AdminClient,
-        trouble: ConnectionState,
-        patience: float,
+        connection: ConnectionState,
+        timeout: float,
         progress: Progress = unobserved,
     ) -> None:
         self._admin = admin
-        self.trouble = trouble
-        self._patience = patience
+        self.connection = connection
+        self._timeout = timeout
         self.progress = progress
 
     @classmethod
-    def connect(cls, settings: ClientSettings, progress: Progress = unobserved) -> Offsets:
+    def connect(cls, settings: ClientSettings, progress: Progress = unobserved) -> OffsetReader:
         """With a client of its own."""
-        trouble = ConnectionState()
-        return cls(admin_client(settings, trouble), trouble, settings.patience, progress)
+        connection = ConnectionState()
+        return cls(admin_client(settings, connection), connection, settings.timeout, progress)
 
-    def within(self, seconds: float) -> Offsets:
+    def within(self, seconds: float) -> OffsetReader:
         """The same, for those who cannot wait longer than so many seconds."""
-        return Offsets(self._admin, self.trouble, min(seconds, self._patience), self.progress)
+        return OffsetReader(
+            self._admin, self.connection, min(seconds, self._timeout), self.progress
+        )
 
     def first(self, partition: Partition) -> int:
         """The offset of the first record that may still be there."""
@@ -71,11 +73,11 @@ class Offsets:
         """
         return self._ask(partitions, _LATEST)
 
-    def decided_end(self, partition: Partition) -> int:
+    def last_stable_offset(self, partition: Partition) -> int:
         """The offset behind the last record that is not of an open transaction."""
-        return self.decided_ends([partition])[partition]
+        return self.last_stable_offsets([partition])[partition]
 
-    def decided_ends(self, partitions: Sequence[Partition]) -> Mapping[Partition, int]:
+    def last_stable_offsets(self, partitions: Sequence[Partition]) -> Mapping[Partition, int]:
         """The same of several, all of one topic."""
         return self._ask(partitions, _LATEST, IsolationLevel.READ_COMMITTED)
 
@@ -84,24 +86,24 @@ class Offsets:
         self.progress()
         doing = f"asking for the offset of {partition} in group {group}"
         asked = ConsumerGroupTopicPartitions(group, [TopicPartition(*partition)])
-        with translated(doing, self.trouble):
+        with translate_errors(doing, self.connection):
             answers = self._admin.list_consumer_group_offsets(
-                [asked], request_timeout=self._patience
+                [asked], request_timeout=self._timeout
             )
             try:
-                found = answers[group].result(self._patience + _SPARE_SECONDS)
+                found = answers[group].result(self._timeout + _SPARE_SECONDS)
             except TimeoutError as reason:
-                raise RetriableError(f"no answer within {self._patience:g} s") from reason
+                raise RetriableError(f"no answer within {self._timeout:g} s") from reason
         (answer,) = found.topic_partitions or [TopicPartition(*partition)]
         if answer.error is not None:
-            raise classified(answer.error, doing, self.trouble)
+            raise classify(answer.error, doing, self.connection)
         return answer.offset if answer.offset >= 0 else None
 
     def count(self, topic: str) -> int:
         """How many partitions a topic has."""
         self.progress()
-        with translated(f"looking for the partitions of {topic}", self.trouble):
-            return self._look(topic, self._patience)
+        with translate_errors(f"looking for the partitions of {topic}", self.connection):
+            return self._look(topic, self._timeout)
 
     def _ask(
         self,
@@ -110,9 +112,9 @@ class Offsets:
         isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
     ) -> dict[Partition, int]:
         self.progress()
-        deadline = time.monotonic() + self._patience
+        deadline = time.monotonic() + self._timeout
         places = ", ".join(map(str, partitions[:3])) + (", …" if len(partitions) > 3 else "")
-        with translated(f"asking for the offsets of {places}", self.trouble):
+        with translate_errors(f"asking for the offsets of {places}", self.connection):
             while True:
                 seconds = max(0.1, min(deadline - time.monotonic(), _ATTEMPT_SECONDS))
                 try:
@@ -121,7 +123,7 @@ class Offsets:
                     if time.monotonic() >= deadline:
                         raise KafkaException(KafkaError(KafkaError._TIMED_OUT)) from None
                 else:
-                    self.trouble.clear()
+                    self.connection.clear()
                     return found
 
     def _attempt(

@@ -11,7 +11,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from stream_fs.errors import AbortableError, FencedError, RetriableError, TransportError
 from stream_fs.kafka.clients import LOGGER, Progress, transactional_producer, unobserved
-from stream_fs.kafka.errors import ConnectionState, classified, translated
+from stream_fs.kafka.errors import ConnectionState, classify, translate_errors
 from stream_fs.kafka.settings import ClientSettings
 from stream_fs.pipeline.ports import OutgoingRecord
 
@@ -24,7 +24,7 @@ _FAREWELL_SECONDS: Final = 2.0
 """How long `close` tries to abort, so that readers need not wait for the transaction's timeout."""
 
 
-class KafkaOutbox:
+class KafkaPublisher:
     """See `stream_fs.pipeline.ports.Publisher`.
 
     One producer is one tenure: after a `FencedError`, or when an owner takes over once more, the
@@ -46,7 +46,7 @@ class KafkaOutbox:
         self._began = 0.0  # the open transaction
         self._since = 0.0  # it is being taken over
         self._committing = False  # the outcome is open: nothing but `commit` again may follow
-        self.trouble = ConnectionState()
+        self.connection = ConnectionState()
 
     def acquire(self) -> bool:
         """Fence the previous owner and end its transaction; False: call again.
@@ -57,22 +57,22 @@ class KafkaOutbox:
         if self._taken:  # once more: a client can do this only once
             self._discard()
         if self._producer is None:
-            self._producer = transactional_producer(self._settings, self._id, self.trouble)
+            self._producer = transactional_producer(self._settings, self._id, self.connection)
             self._since = time.monotonic()
         try:
-            with translated(f"taking over {self._id}", self.trouble):
+            with translate_errors(f"taking over {self._id}", self.connection):
                 self._producer.poll(0)  # so that the reason of a refused connection is heard
                 # A call after a timeout goes on where the last one stopped.
                 self._producer.init_transactions(_STEP_SECONDS)
         except RetriableError:
-            if time.monotonic() - self._since < max(self._settings.patience, _TELL_SECONDS):
+            if time.monotonic() - self._since < max(self._settings.timeout, _TELL_SECONDS):
                 return False
             self._since = time.monotonic()  # each step is short: tell of it once in a while only
             raise
         except FencedError:  # another one took over in the same moment: start again
             self._discard()
             return False
-        self.trouble.clear()
+        self.connection.clear()
         self._taken = True
         return True
 
@@ -90,7 +90,7 @@ class KafkaOutbox:
             for place, record in enumerate(records):
                 self._produce(record, deliveries, place)
             self._progress()
-            self._owned().flush(self._settings.patience)
+            self._owned().flush(self._settings.timeout)
         if deliveries.error is not None:
             # It voids the transaction, although it does not say so itself.
             with self._acting(doing, otherwise=AbortableError):
@@ -99,9 +99,9 @@ class KafkaOutbox:
         if left := deliveries.offsets.count(None):
             raise AbortableError(
                 f"{doing} as {self._id}: {left} are not acknowledged after "
-                f"{self._settings.patience:g} s; {self.trouble.reason or 'the broker is slow'}"
+                f"{self._settings.timeout:g} s; {self.connection.error or 'the broker is slow'}"
             )
-        self.trouble.clear()
+        self.connection.clear()
         return [offset for offset in deliveries.offsets if offset is not None]
 
     def commit(self) -> None:
@@ -112,7 +112,7 @@ class KafkaOutbox:
         self._committing = True
         self._progress()
         with self._acting("committing"):
-            self._owned().commit_transaction(self._settings.patience)
+            self._owned().commit_transaction(self._settings.timeout)
         self._open = self._committing = False
 
     def abort(self) -> None:
@@ -127,7 +127,7 @@ class KafkaOutbox:
             raise FencedError(text, outcome_unknown=True)
         self._progress()
         with self._acting("aborting"):
-            self._owned().abort_transaction(self._settings.patience)
+            self._owned().abort_transaction(self._settings.timeout)
         self._open = False
 
     def close(self) -> None:
@@ -171,7 +171,7 @@ class KafkaOutbox:
                 error = self._verdict() or exception.args[0]
                 size = len(record.value or b"") + len(record.key or b"")
                 doing = f"sending {size} bytes to {record.topic} as {self._id}"
-                raise classified(error, doing, self.trouble) from exception
+                raise classify(error, doing, self.connection) from exception
             else:
                 return
 
@@ -183,7 +183,7 @@ class KafkaOutbox:
         had fenced the producer.
         """
         try:
-            with translated(f"{doing} as {self._id}", self.trouble, otherwise):
+            with translate_errors(f"{doing} as {self._id}", self.connection, otherwise):
                 try:
                     yield
                 except SystemError as exception:

@@ -11,7 +11,7 @@ from confluent_kafka import Message as Received
 
 from stream_fs.errors import FatalError, RetriableError
 from stream_fs.kafka.clients import LOGGER, ranking_consumer
-from stream_fs.kafka.errors import ConnectionState, classified, translated
+from stream_fs.kafka.errors import ConnectionState, classify, translate_errors
 from stream_fs.kafka.message_batch import delivered, without_events
 from stream_fs.kafka.settings import ClientSettings
 from stream_fs.pipeline.ports import Partition
@@ -28,19 +28,19 @@ _WINDOWS: Final = (512, 4096, 32_768)
 Offsets = Mapping[Partition, int]
 
 
-class Subscriber:
+class RankingSubscriber:
     """Reads every partition of a topic, on from a place that it is told.
 
-    `trouble.reason` says why there is no connection, None when there is one.
+    `connection.error` says why there is no connection, None when there is one.
     """
 
     def __init__(self, settings: ClientSettings, topic: str, partitions: int) -> None:
-        self._patience = settings.patience
+        self._timeout = settings.timeout
         self._places = [Partition(topic, number) for number in range(partitions)]
         self._wanted: dict[Partition, int] = {}
         self._ends: dict[Partition, int] = {}  # what is decided was seen up to here
-        self.trouble = ConnectionState()
-        self._consumer = ranking_consumer(settings, self.trouble)
+        self.connection = ConnectionState()
+        self._consumer = ranking_consumer(settings, self.connection)
 
     def from_beginning(self) -> None:
         """Deliver everything that the topic holds."""
@@ -69,14 +69,14 @@ class Subscriber:
 
     def poll(self, timeout: float) -> list[Message]:
         """What has come, in the order of each partition."""
-        with translated("reading rankings", self.trouble):
+        with translate_errors("reading rankings", self.connection):
             first = self._consumer.poll(timeout)
             received = []
             if first is not None:
                 received = [first, *self._consumer.consume(_BATCH, _GATHER_SECONDS)]
         batches = delivered(without_events(received, self._event), self._wanted)
         for place, batch in batches.items():
-            self.trouble.clear()
+            self.connection.clear()
             self._wanted[place] = batch.offsets()[-1] + 1
         return [message for batch in batches.values() for message in batch]
 
@@ -90,11 +90,11 @@ class Subscriber:
         found: list[Message] = []
         while behind := [place for place in self._wanted if self._seen(place) < end[place]]:
             before = [self._seen(place) for place in behind]
-            found += self.poll(self._patience)
+            found += self.poll(self._timeout)
             if before == [self._seen(place) for place in behind]:
                 raise FatalError(
-                    f"reading rankings: nothing came within {self._patience:g} s; "
-                    f"{self.trouble.reason or 'the broker is slow'}"
+                    f"reading rankings: nothing came within {self._timeout:g} s; "
+                    f"{self.connection.error or 'the broker is slow'}"
                 )
         return [message for message in found if message.offset < end[_of(message)]]
 
@@ -103,11 +103,11 @@ class Subscriber:
         return max(self._wanted[place], self._ends.get(place, 0))
 
     def _bounds(self, place: Partition) -> tuple[int, int]:
-        where, until = TopicPartition(*place), time.monotonic() + self._patience
+        where, until = TopicPartition(*place), time.monotonic() + self._timeout
         while True:
             try:
-                with translated(f"asking for the offsets of {place}", self.trouble):
-                    return self._consumer.get_watermark_offsets(where, self._patience)
+                with translate_errors(f"asking for the offsets of {place}", self.connection):
+                    return self._consumer.get_watermark_offsets(where, self._timeout)
             except RetriableError:  # a topic that was just made may have no leader yet
                 if time.monotonic() > until:
                     raise
@@ -115,7 +115,7 @@ class Subscriber:
 
     def _place(self, places: Offsets) -> None:
         self._wanted, self._ends = dict(places), {}
-        with translated("reading rankings", self.trouble):
+        with translate_errors("reading rankings", self.connection):
             self._consumer.assign(
                 [TopicPartition(*place, offset) for place, offset in places.items()]
             )
@@ -127,7 +127,7 @@ class Subscriber:
             place = Partition(cast(str, message.topic()), cast(int, message.partition()))
             self._ends[place] = cast(int, message.offset())
             return
-        problem = classified(error, "reading rankings", self.trouble)
+        problem = classify(error, "reading rankings", self.connection)
         if isinstance(problem, FatalError):
             raise problem
         LOGGER.warning("%s", problem)

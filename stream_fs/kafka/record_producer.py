@@ -9,7 +9,7 @@ from confluent_kafka import KafkaError, KafkaException, Message
 
 from stream_fs.errors import TransportError
 from stream_fs.kafka.clients import feeding_producer
-from stream_fs.kafka.errors import ConnectionState, classified, translated
+from stream_fs.kafka.errors import ConnectionState, classify, translate_errors
 from stream_fs.kafka.settings import ClientSettings
 
 _STEP_SECONDS: Final = 0.1
@@ -63,8 +63,8 @@ class RecordProducer:
         self._topic = topic
         self._partition = -1 if partition is None else partition
         self._pace = pace
-        self._trouble = ConnectionState()
-        self._producer = feeding_producer(settings, self._trouble, largest_batch)
+        self._connection = ConnectionState()
+        self._producer = feeding_producer(settings, self._connection, largest_batch)
         self._error: KafkaError | None = None
         self.sent = 0
         """Records handed to the client."""
@@ -102,7 +102,7 @@ class RecordProducer:
     def finish(self) -> None:
         """Wait until everything is acknowledged. Raises as `send` does."""
         while len(self._producer):
-            with translated(self._doing, self._trouble):
+            with translate_errors(self._doing, self._connection):
                 self._producer.flush(_STEP_SECONDS)
             self._judge()
         self._judge()
@@ -113,7 +113,7 @@ class RecordProducer:
         self._producer.flush(0)
 
     def _serve(self, seconds: float) -> None:
-        with translated(self._doing, self._trouble):
+        with translate_errors(self._doing, self._connection):
             self._producer.poll(seconds)
         self._judge()
         self._check()
@@ -129,7 +129,7 @@ class RecordProducer:
             raise self._failure(self._error, f"{self.sent - self.delivered} not delivered")
 
     def _failure(self, error: KafkaError, what: str) -> TransportError:
-        return classified(error, f"{self._doing}, {what}", self._trouble)
+        return classify(error, f"{self._doing}, {what}", self._connection)
 
     @property
     def _doing(self) -> str:

@@ -174,7 +174,7 @@ class ClientSettings:
     rebalance: Rebalance = Rebalance.COOPERATIVE
     transaction_timeout: float = 60.0
     """After this the broker voids an open transaction and fences its owner."""
-    patience: float = 30.0
+    timeout: float = 30.0
     """The longest that one call waits for the broker."""
     largest_message: int = 1_000_000
     """Bytes of the largest input record or ranking; a dead letter may have 65,536 more."""
@@ -187,7 +187,7 @@ class ClientSettings:
             raise InvalidParameter("bootstrap: give host:port of at least one broker")
         if not self.group.strip():
             raise InvalidParameter("group: give the consumer group a name")
-        for name in ("transaction_timeout", "patience", "largest_message"):
+        for name in ("transaction_timeout", "timeout", "largest_message"):
             if not getattr(self, name) > 0:
                 raise InvalidParameter(f"{name}: {getattr(self, name)} is not above zero")
         for name, value in self.properties.items():
@@ -310,7 +310,7 @@ class ClientSettings:
         A machine between us and the broker may have forgotten the connection: neither side is told,
         and all requests behind this one wait as long. By default that would be a minute.
         """
-        seconds = min(max(self.patience, _SHORTEST_SECONDS), most)
+        seconds = min(max(self.timeout, _SHORTEST_SECONDS), most)
         return {"socket.timeout.ms": round(seconds * 1000)}
 
     def _without(self, unread: re.Pattern[str]) -> dict[str, Property]:

@@ -9,8 +9,8 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 
 from stream_fs.errors import FatalError
 from stream_fs.kafka.clients import state_consumer
-from stream_fs.kafka.errors import ConnectionState, classified, translated
-from stream_fs.kafka.offsets import Offsets
+from stream_fs.kafka.errors import ConnectionState, classify, translate_errors
+from stream_fs.kafka.offsets import OffsetReader
 from stream_fs.kafka.settings import ClientSettings
 from stream_fs.pipeline.ports import Partition, StoredRecord
 
@@ -26,16 +26,16 @@ class KafkaStateLog:
         self,
         settings: ClientSettings,
         partition: Partition,
-        offsets: Offsets,
+        offsets: OffsetReader,
         reader: StateReader | None = None,
     ) -> None:
         """`partition` is of the state topic; `offsets` may be shared."""
         self._partition = partition
         self._offsets = offsets
-        self.trouble = offsets.trouble
+        self.connection = offsets.connection
         self._first: int | None = None
         self._shared = reader is not None
-        self._reader = reader or StateReader(settings, self.trouble)
+        self._reader = reader or StateReader(settings, self.connection)
 
     def end(self) -> int:
         """The offset behind the last record, open and aborted transactions included."""
@@ -67,7 +67,7 @@ class KafkaStateLog:
                 elif offset >= end:
                     return
                 else:
-                    self.trouble.clear()
+                    self.connection.clear()
                     yield StoredRecord(offset, message.key() or b"", message.value())
                     position = offset + 1
             if batch and self._shared and position < end:
@@ -86,7 +86,7 @@ class KafkaStateLog:
             return offset
         if error.code() == KafkaError._AUTO_OFFSET_RESET:
             raise FatalError(f"{self._partition} has no offset {offset}: {error.str()}")
-        problem = classified(error, f"reading {self._partition}", self.trouble)
+        problem = classify(error, f"reading {self._partition}", self.connection)
         if isinstance(problem, FatalError):
             raise problem
         return 0
@@ -95,23 +95,23 @@ class KafkaStateLog:
 _BATCH: Final = 4
 """Messages received at once: parts of snapshots have nearly a megabyte each."""
 _WAIT_SECONDS: Final = 0.001
-_PATIENCE_SECONDS: Final = 5.0
+_TIMEOUT_SECONDS: Final = 5.0
 """How long a question waits at most: whoever asks it has something more urgent to do, too."""
 
 
-class KafkaStateLogs:
+class KafkaStateLogReader:
     """See `stream_fs.pipeline.ports.StateLogReader`."""
 
     def __init__(
         self,
         settings: ClientSettings,
         state_topic_of: Callable[[str], str],
-        offsets: Offsets,
+        offsets: OffsetReader,
     ) -> None:
         self._settings = settings
         self._state_topic_of = state_topic_of
-        self._offsets = offsets.within(_PATIENCE_SECONDS)
-        self._reader = StateReader(settings, offsets.trouble, batch=_BATCH, wait=_WAIT_SECONDS)
+        self._offsets = offsets.within(_TIMEOUT_SECONDS)
+        self._reader = StateReader(settings, offsets.connection, batch=_BATCH, wait=_WAIT_SECONDS)
 
     def ends(self, topics: Sequence[str]) -> Mapping[Partition, int]:
         """By input partition, the end of its state; three questions for a topic."""
@@ -147,14 +147,14 @@ class StateReader:
     def __init__(
         self,
         settings: ClientSettings,
-        trouble: ConnectionState,
+        connection: ConnectionState,
         *,
         batch: int = BATCH,
         wait: float = WAIT_SECONDS,
     ) -> None:
         """Up to `batch` messages are received at once, after a wait of so many seconds at most."""
         self._settings = settings
-        self.trouble = trouble
+        self.connection = connection
         self._batch = batch
         self._wait = wait
         self._consumer: Consumer | None = None
@@ -166,9 +166,9 @@ class StateReader:
         if self._at != partition:
             self.rest()
         where = TopicPartition(partition.topic, partition.number, position)
-        with translated(f"reading {partition} from {position}", self.trouble):
+        with translate_errors(f"reading {partition} from {position}", self.connection):
             if self._consumer is None:
-                self._consumer = state_consumer(self._settings, self.trouble)
+                self._consumer = state_consumer(self._settings, self.connection)
             if partition in self._assigned:
                 self._seek(self._consumer, where)
             else:
@@ -179,7 +179,7 @@ class StateReader:
     def receive(self) -> list[Message]:
         """What there is of the partition, events in place of messages included."""
         assert self._consumer is not None
-        with translated(f"reading {self._at}", self.trouble):
+        with translate_errors(f"reading {self._at}", self.connection):
             # The first of them is waited for; a whole batch would be waited for to the end.
             received = self._consumer.consume(1, self._wait)
             if received:
@@ -191,7 +191,7 @@ class StateReader:
     def rest(self) -> None:
         """Deliver nothing until it is placed again, and fetch nothing either."""
         if self._consumer is not None and self._at is not None:
-            with translated(f"leaving {self._at}", self.trouble):
+            with translate_errors(f"leaving {self._at}", self.connection):
                 self._consumer.pause([TopicPartition(self._at.topic, self._at.number)])
         self._at = None
 

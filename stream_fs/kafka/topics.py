@@ -19,7 +19,7 @@ from confluent_kafka.cimpl import NewPartitions, NewTopic
 from stream_fs.checkpoint import part_bytes
 from stream_fs.errors import FatalError, RetriableError
 from stream_fs.kafka.clients import admin_client
-from stream_fs.kafka.errors import ConnectionState, classified, judgement, translated
+from stream_fs.kafka.errors import ConnectionState, classify, diagnose_certificate, translate_errors
 from stream_fs.kafka.settings import BATCH_SIZE, ClientSettings
 from stream_fs.wire.dead_letters import dead_letter_limit
 
@@ -50,7 +50,7 @@ class TopicSpec:
     """Whether fewer partitions would be too few: there is one for each of another topic's."""
 
 
-def input_plan(
+def input_spec(
     name: str, partitions: int, largest_message: int, replication: int = BROKER_DEFAULT
 ) -> TopicSpec:
     """Records to learn from: a compacted topic would lose those that a replay needs."""
@@ -62,7 +62,7 @@ def input_plan(
     return TopicSpec(name, partitions, replication, config | durable, holds_input=True)
 
 
-def rankings_plan(
+def rankings_spec(
     name: str, partitions: int, largest_message: int, replication: int = BROKER_DEFAULT
 ) -> TopicSpec:
     """Complete for a week; the newest ranking of every stream stays for ever."""
@@ -75,7 +75,7 @@ def rankings_plan(
     return TopicSpec(name, partitions, replication, config | _durable(replication))
 
 
-def state_plan(
+def state_spec(
     name: str, partitions: int, largest_message: int, replication: int = BROKER_DEFAULT
 ) -> TopicSpec:
     """The truth: as many partitions as its input topic, the newest record of every key kept.
@@ -95,7 +95,7 @@ def state_plan(
     return TopicSpec(name, partitions, replication, config | _durable(replication), follows=True)
 
 
-def dead_letters_plan(
+def dead_letters_spec(
     name: str, partitions: int, largest_message: int, replication: int = BROKER_DEFAULT
 ) -> TopicSpec:
     """Bad records with the reason in headers; for a month."""
@@ -164,8 +164,8 @@ class Topics:
 
     def __init__(self, settings: ClientSettings) -> None:
         self._settings = settings
-        self._trouble = ConnectionState()
-        self._admin = admin_client(settings, self._trouble)
+        self._connection = ConnectionState()
+        self._admin = admin_client(settings, self._connection)
 
     def partitions(self, names: Sequence[str]) -> dict[str, int]:
         """The number of partitions of each of these topics that exists."""
@@ -173,11 +173,11 @@ class Topics:
         for name in names:
             doing = f"looking for topic {name}"
             with self._asking(doing):
-                topic = self._admin.list_topics(name, self._settings.patience).topics[name]
+                topic = self._admin.list_topics(name, self._settings.timeout).topics[name]
             if topic.error is None:
                 found[name] = len(topic.partitions)
             elif topic.error.code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
-                raise classified(topic.error, doing, self._trouble)
+                raise classify(topic.error, doing, self._connection)
         return found
 
     def config(self, name: str) -> dict[str, str]:
@@ -185,7 +185,7 @@ class Topics:
         resource = ConfigResource(ConfigResource.Type.TOPIC, name)
         with self._asking(f"reading the configuration of topic {name}"):
             (answer,) = self._admin.describe_configs(
-                [resource], request_timeout=self._settings.patience
+                [resource], request_timeout=self._settings.timeout
             ).values()
             entries = answer.result(self._limit)
         return {key: entry.value for key, entry in entries.items() if entry.value is not None}
@@ -202,8 +202,8 @@ class Topics:
             return []
         answers = self._admin.create_topics(
             wanted,
-            operation_timeout=self._settings.patience,
-            request_timeout=self._settings.patience,
+            operation_timeout=self._settings.timeout,
+            request_timeout=self._settings.timeout,
         )
         doing, faster = "creating topic", KafkaError.TOPIC_ALREADY_EXISTS
         return [name for name, answer in answers.items() if self._done(doing, name, answer, faster)]
@@ -218,9 +218,9 @@ class Topics:
         ]
         if not wanted:
             return []
-        patience = self._settings.patience
+        timeout = self._settings.timeout
         answers = self._admin.create_partitions(
-            wanted, operation_timeout=patience, request_timeout=patience
+            wanted, operation_timeout=timeout, request_timeout=timeout
         )
         doing, faster = "adding partitions to topic", KafkaError.INVALID_PARTITIONS
         return [name for name, answer in answers.items() if self._done(doing, name, answer, faster)]
@@ -236,9 +236,9 @@ class Topics:
         found = list(self.partitions(names))
         if not found:
             return
-        patience = self._settings.patience
+        timeout = self._settings.timeout
         answers = self._admin.delete_topics(
-            found, operation_timeout=patience, request_timeout=patience
+            found, operation_timeout=timeout, request_timeout=timeout
         )
         for name, answer in answers.items():
             with self._asking(f"deleting topic {name}"):
@@ -248,7 +248,7 @@ class Topics:
         """Take away a consumer group that has no member any more; none is passed over."""
         with self._asking(f"deleting consumer group {group}"):
             (answer,) = self._admin.delete_consumer_groups(
-                [group], request_timeout=self._settings.patience
+                [group], request_timeout=self._settings.timeout
             ).values()
             try:
                 answer.result(self._limit)
@@ -281,13 +281,13 @@ class Topics:
     @property
     def _limit(self) -> float:
         """Seconds after which the client does not keep to its own limit, and is not waited for."""
-        return self._settings.patience + _LATE_SECONDS
+        return self._settings.timeout + _LATE_SECONDS
 
     @contextmanager
     def _asking(self, doing: str) -> Iterator[None]:
         """Translate errors; what could pass by itself is an error all the same."""
         try:
-            with translated(doing, self._trouble):
+            with translate_errors(doing, self._connection):
                 try:
                     yield
                 finally:
@@ -295,9 +295,11 @@ class Topics:
         except TimeoutError as reason:
             raise FatalError(
                 f"{doing}: no answer from kafka.bootstrap={self._settings.bootstrap} within "
-                f"{self._settings.patience:g} s"
+                f"{self._settings.timeout:g} s"
             ) from reason
         except RetriableError as reason:
             text = f"{reason}; no answer from kafka.bootstrap={self._settings.bootstrap}"
-            found = judgement(self._settings) if self._trouble.of_certificates else None
+            found = (
+                diagnose_certificate(self._settings) if self._connection.of_certificates else None
+            )
             raise FatalError(text if found is None else f"{text}; {found}") from reason

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 
 from stream_fs.kafka.clients import Progress, unobserved
 from stream_fs.kafka.consumer import KafkaConsumer
-from stream_fs.kafka.offsets import Offsets
-from stream_fs.kafka.publisher import KafkaOutbox
+from stream_fs.kafka.offsets import OffsetReader
+from stream_fs.kafka.publisher import KafkaPublisher
 from stream_fs.kafka.settings import ClientSettings
-from stream_fs.kafka.state_topic import KafkaStateLog, KafkaStateLogs
+from stream_fs.kafka.state_topic import KafkaStateLog, KafkaStateLogReader
 from stream_fs.pipeline.ports import Assignment, Partition
 
 
@@ -32,33 +32,33 @@ class KafkaTransport:
         self._stream = stream
         self._state_topic_of = state_topic_of
         self._progress = progress
-        self._offsets = Offsets.connect(settings, progress)
+        self._offsets = OffsetReader.connect(settings, progress)
 
     def input(self, topics: Sequence[str], assignment: Assignment) -> KafkaConsumer:
         """Join the group and subscribe."""
         return KafkaConsumer(self._settings, topics, assignment, self._offsets)
 
-    def outbox(self, partition: Partition, *, legacy: bool = False) -> KafkaOutbox:
+    def publisher(self, partition: Partition, *, legacy: bool = False) -> KafkaPublisher:
         """A publisher for this input partition, which owns nothing yet."""
         identity = self._id(str(partition), legacy=legacy)
-        return KafkaOutbox(self._settings, identity, self._progress)
+        return KafkaPublisher(self._settings, identity, self._progress)
 
     def group_offset(self, partition: Partition) -> int | None:
         """The offset that the group has committed."""
         return self._offsets.committed(self._settings.group, partition)
 
-    def merge_outbox(self, *, legacy: bool = False) -> KafkaOutbox:
+    def merge_publisher(self, *, legacy: bool = False) -> KafkaPublisher:
         """The publisher of merged rankings, which owns nothing yet."""
-        return KafkaOutbox(self._settings, self._id("merge", legacy=legacy), self._progress)
+        return KafkaPublisher(self._settings, self._id("merge", legacy=legacy), self._progress)
 
     def state_log(self, partition: Partition) -> KafkaStateLog:
         """The state of this input partition."""
         place = Partition(self._state_topic_of(partition.topic), partition.number)
         return KafkaStateLog(self._settings, place, self._offsets)
 
-    def state_logs(self) -> KafkaStateLogs:
+    def state_log_reader(self) -> KafkaStateLogReader:
         """The states of all input partitions."""
-        return KafkaStateLogs(self._settings, self._state_topic_of, self._offsets)
+        return KafkaStateLogReader(self._settings, self._state_topic_of, self._offsets)
 
     def input_log(self, partition: Partition) -> KafkaStateLog:
         """The input partition itself, outside of the group."""

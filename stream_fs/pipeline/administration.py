@@ -125,8 +125,8 @@ def forget(transport: Transport, settings: StreamSettings, partition: Partition)
             acquired.found.check()
             if acquired.found.legacy is None:
                 return acquired.found.others_text or None
-        with acquired.transaction() as outbox:
-            outbox.send([progress_record(settings, partition, None)])
+        with acquired.transaction() as publisher:
+            publisher.send([progress_record(settings, partition, None)])
     return None
 
 
@@ -222,13 +222,13 @@ def take_in(
 class _Acquired:
     """A partition whose transactional id this process owns, and its state as found afterwards.
 
-    `outbox` is that of the owner or, for a legacy state, of the releases that wrote it: neither can
-    have committed anything since without fencing it.
+    `publisher` is that of the owner or, for a legacy state, of the releases that wrote it: neither
+    can have committed anything since without fencing it.
     """
 
     transport: Transport
     settings: StreamSettings
-    outbox: Publisher
+    publisher: Publisher
     log: StateLog
     found: LocatedState
 
@@ -254,19 +254,19 @@ class _Acquired:
         settings, partition = self.settings, self.found.partition
         number = self._next_snapshot()
         records, _ = snapshot_records(settings, partition, model, number)
-        with self.transaction() as outbox:
-            place = SnapshotPlace(number, model.state.chunk, outbox.send(records)[0])
+        with self.transaction() as publisher:
+            place = SnapshotPlace(number, model.state.chunk, publisher.send(records)[0])
             progress = replace(published or unranked(settings, model), snapshots=(place,))
-            outbox.send([progress_record(settings, partition, progress)])
+            publisher.send([progress_record(settings, partition, progress)])
 
     @contextmanager
     def transaction(self) -> Iterator[Publisher]:
         """A transaction, committed at the end, that also migrates a legacy state."""
         first = self._first()  # read before the transaction: its end would be waited for
-        self.outbox.begin()
-        self.outbox.send(first)
-        yield self.outbox
-        self.outbox.commit()
+        self.publisher.begin()
+        self.publisher.send(first)
+        yield self.publisher
+        self.publisher.commit()
 
     def _next_snapshot(self) -> int:
         try:
@@ -289,15 +289,15 @@ def _acquired(
     transport: Transport, settings: StreamSettings, partition: Partition, *, claim: bool = False
 ) -> Iterator[_Acquired]:
     """Acquire the partition, then read its state; released at the end."""
-    outbox = transport.outbox(partition)
-    with closing(outbox), closing(transport.state_log(partition)) as log:
-        while not outbox.acquire():  # waits a little each time
+    publisher = transport.publisher(partition)
+    with closing(publisher), closing(transport.state_log(partition)) as log:
+        while not publisher.acquire():  # waits a little each time
             pass
         found, previous = _to_the_end(
             acquire(log, transport, partition, settings.owner, claim=claim)
         )
         if previous is None:
-            yield _Acquired(transport, settings, outbox, log, found)
+            yield _Acquired(transport, settings, publisher, log, found)
             return
         with closing(previous):
             yield _Acquired(transport, settings, previous, log, found)

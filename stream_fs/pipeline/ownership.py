@@ -141,13 +141,13 @@ def acquire(
 
     Releases that write legacy states have transactional ids of their own. Where the owner has no
     state, that id is acquired as well, so that nothing is committed under it any more. For a legacy
-    state its outbox is returned: the migration is sent through it, and fails if an older release
+    state its publisher is returned: the migration is sent through it, and fails if an older release
     has acquired the id again meanwhile.
     """
     found = yield from locate(log, partition, owner, transport.group_offset, claim=claim)
     if found.value is not None:
         return found, None
-    previous = transport.outbox(partition, legacy=True)
+    previous = transport.publisher(partition, legacy=True)
     try:
         while not previous.acquire():
             yield

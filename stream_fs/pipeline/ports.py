@@ -160,12 +160,12 @@ class Input(Protocol):
     """The input topics, as a member of the consumer group."""
 
     def poll(
-        self, timeout: float, most: int | None = None
+        self, timeout: float, max_records: int | None = None
     ) -> Mapping[Partition, Sequence[Message]]:
         """Messages by partition, in the order of their offsets; waits at most `timeout` seconds.
 
-        Only of partitions that were resumed, from the offset that was given then. `most` bounds
-        how many come of a partition; without it a few hundred.
+        Only of partitions that were resumed, from the offset that was given then. `max_records`
+        bounds how many come of a partition; without it a few hundred.
         """
         ...
 
@@ -191,7 +191,7 @@ class Input(Protocol):
         """
         ...
 
-    def complaint(self) -> str | None:
+    def connection_error(self) -> str | None:
         """Why there is no connection; None when there is one."""
         ...
 
@@ -215,7 +215,7 @@ class Transport(Protocol):
         """Join the group and subscribe."""
         ...
 
-    def outbox(self, partition: Partition, *, legacy: bool = False) -> Publisher:
+    def publisher(self, partition: Partition, *, legacy: bool = False) -> Publisher:
         """A publisher for this input partition; see `Publisher.acquire`.
 
         Its transactional id contains the owner of the state. That of a `legacy` publisher contains
@@ -231,11 +231,11 @@ class Transport(Protocol):
         """The offset that the group has committed, if any; works without being a member."""
         ...
 
-    def merge_outbox(self, *, legacy: bool = False) -> Publisher:
+    def merge_publisher(self, *, legacy: bool = False) -> Publisher:
         """The publisher of the stream's merged rankings, of which there is one in the group."""
         ...
 
-    def state_logs(self) -> StateLogReader:
+    def state_log_reader(self) -> StateLogReader:
         """The states of all input partitions, for whoever reads them again and again."""
         ...
 

@@ -39,13 +39,13 @@ class BatchContent:
         self,
         partition: Partition,
         settings: StreamSettings,
-        outbox: Publisher,
+        publisher: Publisher,
         step: Callable[[str], None],
     ) -> None:
         """`step` is told how far the transaction of chunks is."""
         self._partition = partition
         self._settings = settings
-        self._outbox = outbox
+        self._publisher = publisher
         self._step = step
         self._first: tuple[OutgoingRecord, ...] = ()
 
@@ -56,17 +56,17 @@ class BatchContent:
         the offset, because a partition that begins at its end must not begin at a later one again.
         `checkpoint reset --to-offset` leaves the same.
         """
-        self._outbox.send(self._first)
+        self._publisher.send(self._first)
         progress, _ = self.snapshot(model, unranked(self._settings, model))
         return progress
 
     def withdraw(self) -> None:
         """Delete the record of the start."""
-        self._outbox.send([progress_record(self._settings, self._partition, None)])
+        self._publisher.send([progress_record(self._settings, self._partition, None)])
 
-    def of(self, outbox: Publisher) -> BatchContent:
-        """A sender of the same partition through another outbox."""
-        return BatchContent(self._partition, self._settings, outbox, self._step)
+    def of(self, publisher: Publisher) -> BatchContent:
+        """A sender of the same partition through another publisher."""
+        return BatchContent(self._partition, self._settings, publisher, self._step)
 
     def mark(self) -> None:
         """Send the marker for older releases with the first progress record of this owner."""
@@ -74,7 +74,7 @@ class BatchContent:
 
     def migrate(self, model: Model, progress: Progress, legacy: Sequence[bytes]) -> Progress:
         """Write the model under this owner's keys, and delete it under the legacy keys."""
-        self._outbox.send(migration_records(self._settings, self._partition, legacy))
+        self._publisher.send(migration_records(self._settings, self._partition, legacy))
         begun = replace(progress, snapshots=(), owner=self._settings.owner)
         return self.snapshot(model, begun)[0]
 
@@ -104,7 +104,7 @@ class BatchContent:
             owner=self._settings.owner,
         )
         records = [record for outcome in outcomes for record in outcome.records]
-        self._outbox.send([*records, progress_record(self._settings, self._partition, progress)])
+        self._publisher.send([*records, progress_record(self._settings, self._partition, progress)])
         self._step("records sent")
         return progress, size
 
@@ -122,7 +122,7 @@ class BatchContent:
         """A snapshot out of turn; the progress that names it, and its size in bytes."""
         places, size = self._snapshot(model, progress.snapshots)
         newer = replace(progress, snapshots=places)
-        self._outbox.send([progress_record(self._settings, self._partition, newer)])
+        self._publisher.send([progress_record(self._settings, self._partition, newer)])
         return newer, size
 
     def _snapshot(
@@ -131,5 +131,5 @@ class BatchContent:
         """Send a snapshot; where it and the one before it lie, and its size in bytes."""
         number = earlier[0].number + 1 if earlier else 0
         records, size = snapshot_records(self._settings, self._partition, model, number)
-        offset = self._outbox.send(records)[0]
+        offset = self._publisher.send(records)[0]
         return (SnapshotPlace(number, model.state.chunk, offset), *earlier[:1]), size

@@ -48,21 +48,21 @@ class Takeover:
         settings: StreamSettings,
         transport: Transport,
         source: Input,
-        outbox: Publisher,
+        publisher: Publisher,
         observe: events.Observer,
     ) -> None:
         self._partition = partition
         self._settings = settings
         self._transport = transport
         self._input = source
-        self._outbox = outbox
+        self._publisher = publisher
         self._observe = observe
 
     def attempt(
         self, transactions: TransactionRunner, sender: BatchContent, owned: Callable[[], None]
     ) -> Generator[None, None, Taken]:
         """Take over and restore; `owned` is called in between. Raises where a broker is silent."""
-        while not self._outbox.acquire():
+        while not self._publisher.acquire():
             yield
         owned()
         taken = yield from self._restored(transactions, sender)
@@ -127,7 +127,7 @@ class Takeover:
         transactions: TransactionRunner,
         sender: BatchContent,
     ) -> Generator[None, None, Taken]:
-        """The model of a legacy state, written under the owner's keys through its outbox."""
+        """The model of a legacy state, written under the owner's keys through its publisher."""
         runner, progress = transactions.of(previous), found.progress
         assert progress is not None
         try:

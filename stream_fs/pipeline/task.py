@@ -83,13 +83,13 @@ class PartitionTask:
         self._settings = settings
         self._input = source
         self._around = around
-        self._outbox: Publisher = transport.outbox(partition)
+        self._publisher: Publisher = transport.publisher(partition)
         self._transactions = TransactionRunner(
-            self._outbox, around.clock, self._failed, around.aside, around.sleep
+            self._publisher, around.clock, self._failed, around.aside, around.sleep
         )
-        self._sender = BatchContent(partition, settings, self._outbox, around.step)
+        self._sender = BatchContent(partition, settings, self._publisher, around.step)
         self._takeover = Takeover(
-            partition, settings, transport, source, self._outbox, around.observe
+            partition, settings, transport, source, self._publisher, around.observe
         )
         self._decoder = decoder
         self._model: Model | None = None  # as committed

@@ -43,18 +43,18 @@ def at_once(call: Callable[[], Any]) -> Future[Any]:
 class TransactionRunner:
     """One after the other; `failed` is told of every attempt that did not come through.
 
-    Only one call is aside at a time, and the outbox is its own until it has returned.
+    Only one call is aside at a time, and the publisher is its own until it has returned.
     """
 
     def __init__(
         self,
-        outbox: Publisher,
+        publisher: Publisher,
         clock: Clock,
         failed: Callable[[Failure, str], None],
         aside: Executor = at_once,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._outbox = outbox
+        self._publisher = publisher
         self._clock = clock
         self._failed = failed
         self._aside = aside
@@ -63,9 +63,9 @@ class TransactionRunner:
         self._open = False
         self._ended = 0.0
 
-    def of(self, outbox: Publisher) -> TransactionRunner:
-        """Transactions of another outbox, with the same clock, executor and callbacks."""
-        return TransactionRunner(outbox, self._clock, self._failed, self._aside, self._sleep)
+    def of(self, publisher: Publisher) -> TransactionRunner:
+        """Transactions of another publisher, with the same clock, executor and callbacks."""
+        return TransactionRunner(publisher, self._clock, self._failed, self._aside, self._sleep)
 
     @property
     def ended(self) -> float:
@@ -100,7 +100,7 @@ class TransactionRunner:
     def once(self, send: Callable[[], Sent], seconds: float) -> Sent:
         """Send within a transaction, and wait so long for it; it is not tried again.
 
-        Raises what the outbox does, and TimeoutError where it takes longer.
+        Raises what the publisher does, and TimeoutError where it takes longer.
         """
         self._call = call = self._aside(lambda: self._attempt(send))
         self.settle(seconds)
@@ -113,14 +113,14 @@ class TransactionRunner:
         return cast(Sent, sent)
 
     def leave(self) -> None:
-        """Let go of the outbox, at once or as soon as the call that is aside has returned.
+        """Let go of the publisher, at once or as soon as the call that is aside has returned.
 
         Nobody waits for that: whoever takes over next fences it, so it cannot do any harm.
         """
         if self._call is None or self._call.done():
-            self._outbox.close()
+            self._publisher.close()
         else:
-            self._call.add_done_callback(lambda _: self._outbox.close())
+            self._call.add_done_callback(lambda _: self._publisher.close())
 
     def _elsewhere(self, call: Callable[[], Result]) -> Generator[None, None, Result]:
         """What a call returns that is made aside."""
@@ -133,7 +133,7 @@ class TransactionRunner:
 
     def _attempt(self, send: Callable[[], Sent]) -> tuple[Sent, RetriableError | None]:
         """What was sent, and why it is open whether it was committed."""
-        self._outbox.begin()
+        self._publisher.begin()
         self._open = True
         sent = send()
         try:
@@ -143,7 +143,7 @@ class TransactionRunner:
         return sent, None
 
     def _commit(self) -> None:
-        self._outbox.commit()
+        self._publisher.commit()
         self._open = False
         self._ended = self._clock()
 
@@ -162,7 +162,7 @@ class TransactionRunner:
         attempts = pauses()
         while self._open:
             try:
-                yield from self._elsewhere(self._outbox.abort)
+                yield from self._elsewhere(self._publisher.abort)
                 self._open = False
             except RetriableError as error:
                 yield from self._recovering(error, next(attempts))

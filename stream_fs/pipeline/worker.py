@@ -81,9 +81,9 @@ class Worker:
         return next((f"{partition}: {why}" for partition, why in found if why is not None), None)
 
     @property
-    def complaint(self) -> str | None:
+    def connection_error(self) -> str | None:
         """Why there is no connection; None when there is one."""
-        return self._input.complaint()
+        return self._input.connection_error()
 
     def lags(self) -> dict[Partition, int]:
         """The lag of every restored partition, as far as it is known without asking the broker."""
@@ -145,8 +145,8 @@ class Worker:
                 task.close()
             self._around.observe(events.PartitionReleased(partition))
 
-    def _poll(self, wait: float, most: int | None = None) -> None:
-        for partition, messages in self._input.poll(wait, most).items():
+    def _poll(self, wait: float, max_records: int | None = None) -> None:
+        for partition, messages in self._input.poll(wait, max_records).items():
             task = self._tasks.get(partition)
             if task is not None:
                 task.receive(messages)
@@ -156,7 +156,7 @@ class Worker:
         more = False
         for partition in list(self._tasks):
             if self._around.clock() - self._polled > STAY_SECONDS:
-                self._poll(0.0, most=1)
+                self._poll(0.0, max_records=1)
             task = self._tasks.get(partition)
             if task is None:  # given up in that poll
                 continue

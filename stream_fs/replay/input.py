@@ -39,7 +39,7 @@ class FileInput:
     def poll(
         self,
         timeout: float,  # noqa: ARG002  # a file does not keep one waiting
-        most: int | None = None,
+        max_records: int | None = None,
     ) -> Mapping[Partition, Sequence[Message]]:
         """The next records, as many as a task should get at once."""
         if not self._assigned:
@@ -48,7 +48,9 @@ class FileInput:
         if not self._resumed:
             return {}
         first = self._reading.position
-        values = self._reading.read(BATCH_RECORDS if most is None else most, BATCH_BYTES)
+        values = self._reading.read(
+            BATCH_RECORDS if max_records is None else max_records, BATCH_BYTES
+        )
         messages = [
             Message(*self._partition, offset, self._timestamp(offset), None, value)
             for offset, value in enumerate(values, first)
@@ -72,7 +74,7 @@ class FileInput:
         """The number of records from `position` on, when all were read."""
         return max(0, self._reading.position - position) if self._reading.exhausted else None
 
-    def complaint(self) -> str | None:
+    def connection_error(self) -> str | None:
         """A file is there, or an error."""
         return None
 

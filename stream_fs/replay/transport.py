@@ -93,7 +93,7 @@ class FileTransport:
         self.first_notes: Mapping[str, Plain] = {}
         """What the next transaction notes besides, once."""
         self.tenures = dict.fromkeys((False, True), 0)
-        """Number of the last outbox that took over, by whether it is a legacy one."""
+        """Number of the last publisher that took over, by whether it is a legacy one."""
 
     def input(self, topics: Sequence[str], assignment: Assignment) -> FileInput:
         """The records of the files."""
@@ -101,27 +101,27 @@ class FileTransport:
             raise FatalError(f"there is nothing to read for {', '.join(topics)}")
         return FileInput(self.partition, self.reading, self.timestamp, assignment)
 
-    def outbox(
+    def publisher(
         self,
         partition: Partition,
         *,
         legacy: bool = False,
-    ) -> FileOutbox:
+    ) -> FilePublisher:
         """The publisher; the lock on the journal excludes processes of every release."""
         if partition != self.partition:
             raise FatalError(f"the files are those of {self.partition}, not of {partition}")
-        return FileOutbox(self, legacy=legacy)
+        return FilePublisher(self, legacy=legacy)
 
     def group_offset(self, partition: Partition) -> int | None:  # noqa: ARG002  # there is but one
         """As if the group had committed: a journal is continued by the replay that wrote it."""
         return 0
 
-    def merge_outbox(self, *, legacy: bool = False) -> FileOutbox:  # noqa: ARG002  # there is none
+    def merge_publisher(self, *, legacy: bool = False) -> FilePublisher:  # noqa: ARG002  # there is none
         """There is none: a single partition is not merged."""
         raise FatalError(f"the files are those of {self.partition} alone: nothing can be merged")
 
-    def state_logs(self) -> StateLogReader:
-        """None either: see `merge_outbox`."""
+    def state_log_reader(self) -> StateLogReader:
+        """None either: see `merge_publisher`."""
         raise FatalError(f"the files are those of {self.partition} alone: nothing can be merged")
 
     def state_log(self, partition: Partition) -> JournalLog:  # noqa: ARG002  # there is but one
@@ -133,7 +133,7 @@ class FileTransport:
         return Unbounded()
 
 
-class FileOutbox:
+class FilePublisher:
     """See `pipeline.ports.Publisher`; a transaction is in memory until it is committed."""
 
     def __init__(self, transport: FileTransport, *, legacy: bool) -> None:
@@ -145,7 +145,7 @@ class FileOutbox:
         self._open = False
 
     def acquire(self) -> bool:
-        """Fence every other outbox of this kind; other processes are kept out by a lock."""
+        """Fence every other publisher of this kind; other processes are kept out by a lock."""
         self._void()
         self._transport.tenures[self._legacy] += 1
         self._tenure = self._transport.tenures[self._legacy]
@@ -220,7 +220,7 @@ class FileOutbox:
     def _check(self) -> None:
         if self._tenure != self._transport.tenures[self._legacy]:
             self._void()
-            raise FencedError("another outbox has taken over")
+            raise FencedError("another publisher has taken over")
 
     def _void(self) -> None:
         self._state, self._published, self._open = [], {}, False

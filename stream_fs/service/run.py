@@ -93,7 +93,9 @@ def run(
         )
         metrics.ready_when(lambda: _ready(worker)[0])
         pages = http.service_pages(registry, lambda: _alive(watchdog), lambda: _ready(worker))
-        pages |= status_pages(lambda: status.status(_health(watchdog, worker), worker.complaint))
+        pages |= status_pages(
+            lambda: status.status(_health(watchdog, worker), worker.connection_error)
+        )
         server = stack.enter_context(
             WebServer(configuration.service.host, configuration.service.port, pages)
         )
@@ -159,9 +161,9 @@ def _alive(watchdog: Watchdog) -> tuple[bool, str]:
 
 
 def _ready(worker: Worker) -> tuple[bool, str]:
-    complaint = worker.complaint
-    if complaint is not None:
-        return False, f"waiting for the broker: {complaint}"
+    connection_error = worker.connection_error
+    if connection_error is not None:
+        return False, f"waiting for the broker: {connection_error}"
     if not worker.joined:
         return False, "joining the group"
     hindrance = worker.hindrance

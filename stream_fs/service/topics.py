@@ -7,10 +7,10 @@ from dataclasses import replace
 from stream_fs.kafka import (
     Topics,
     TopicSpec,
-    dead_letters_plan,
-    input_plan,
-    rankings_plan,
-    state_plan,
+    dead_letters_spec,
+    input_spec,
+    rankings_spec,
+    state_spec,
 )
 from stream_fs.kafka.topics import BROKER_DEFAULT
 from stream_fs.service.configuration import Configuration
@@ -18,7 +18,7 @@ from stream_fs.service.configuration.configuration import ranking_problem, state
 from stream_fs.wire.dead_letters import OWN_HEADERS_BYTES, dead_letter_limit
 
 
-def topic_plans(
+def topic_specs(
     configuration: Configuration,
     topics: Topics,
     *,
@@ -33,7 +33,7 @@ def topic_plans(
     existing = topics.partitions(names)
     plans = []
     for name in names:
-        plan = input_plan(name, existing.get(name, partitions), largest, replication)
+        plan = input_spec(name, existing.get(name, partitions), largest, replication)
         if name in existing:
             # Its size is for its owner to decide, as long as we can carry what it holds.
             sizeless = {k: v for k, v in plan.config.items() if k != "max.message.bytes"}
@@ -42,15 +42,15 @@ def topic_plans(
     states = configuration.state_topics()
     return [
         *plans,
-        *(state_plan(states[plan.name], plan.partitions, largest, replication) for plan in plans),
-        rankings_plan(configuration.output.topic, 1, largest, replication),
-        dead_letters_plan(configuration.dead_letters.topic, 1, largest, replication),
+        *(state_spec(states[plan.name], plan.partitions, largest, replication) for plan in plans),
+        rankings_spec(configuration.output.topic, 1, largest, replication),
+        dead_letters_spec(configuration.dead_letters.topic, 1, largest, replication),
     ]
 
 
 def topic_problems(configuration: Configuration, topics: Topics) -> list[str]:
     """What is wrong with the topics, a sentence each; empty when the stream can run."""
-    plans = topic_plans(configuration, topics)
+    plans = topic_specs(configuration, topics)
     problems = topics.check(plans)
     existing = topics.partitions(configuration.stream.topics)
     largest = configuration.kafka.largest_message
@@ -73,4 +73,4 @@ def topic_problems(configuration: Configuration, topics: Topics) -> list[str]:
 
 def topic_gaps(configuration: Configuration, topics: Topics) -> list[str]:
     """Those of the problems with which the stream can run: some partitions have to wait."""
-    return topics.gaps(topic_plans(configuration, topics))
+    return topics.gaps(topic_specs(configuration, topics))

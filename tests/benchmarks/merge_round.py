@@ -112,8 +112,8 @@ class _Writer:
     ) -> None:
         self._settings = settings
         self._places = [Partition(topic, number) for number in range(count)]
-        self._outbox = transport.merge_outbox()
-        while not self._outbox.acquire():
+        self._publisher = transport.merge_publisher()
+        while not self._publisher.acquire():
             pass
         self._state, _ = warm_model(shape, 1)
         self._number = 0
@@ -124,8 +124,8 @@ class _Writer:
         model = Model(self._state, 0, None, self._settings.cut)
         for place in self._places:
             records, size = snapshot_records(self._settings, place, model, self._number)
-            self._outbox.begin()
-            offset = self._outbox.send(records)[0]
+            self._publisher.begin()
+            offset = self._publisher.send(records)[0]
             progress = Progress(
                 chunk=1,
                 from_offset=0,
@@ -135,8 +135,8 @@ class _Writer:
                 fingerprint=self._settings.params.fingerprint,
                 owner=self._settings.owner,
             )
-            self._outbox.send([progress_record(self._settings, place, progress)])
-            self._outbox.commit()
+            self._publisher.send([progress_record(self._settings, place, progress)])
+            self._publisher.commit()
             total += size
         self._number += 1
         return total

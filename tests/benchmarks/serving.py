@@ -22,7 +22,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from stream_fs.kafka import Topics
 from stream_fs.service.configuration import load
-from stream_fs.service.topics import topic_plans
+from stream_fs.service.topics import topic_specs
 from tests.integration.topics import flush
 
 ROOT: Final = Path(__file__).parents[2]
@@ -86,7 +86,7 @@ def serve(case: Case, bootstrap: str, folder: Path) -> Served:
     path.write_text(_configuration(case, name, bootstrap), encoding="utf-8")
     configuration = load(path, {})
     topics = Topics(configuration.kafka_settings())
-    made = topics.create(topic_plans(configuration, topics, partitions=case.partitions))
+    made = topics.create(topic_specs(configuration, topics, partitions=case.partitions))
     try:
         _fill(case, name, bootstrap)
         return _measured(case, path)

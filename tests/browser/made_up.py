@@ -41,14 +41,14 @@ class MadeUp:
         self.configuration = configuration
         self.observe = StatusObserver(configuration, time.time)
         self.health = READY
-        self.complaint: str | None = None
+        self.connection_error: str | None = None
         self._rng = np.random.default_rng(0)
         self._port = 0
 
     @contextmanager
     def serving(self) -> Iterator[str]:
         """Its address, the same one every time."""
-        there = status_pages(lambda: self.observe.status(self.health, self.complaint))
+        there = status_pages(lambda: self.observe.status(self.health, self.connection_error))
         with WebServer("127.0.0.1", self._port, there) as server:
             self._port = server.port
             yield f"http://127.0.0.1:{server.port}/"

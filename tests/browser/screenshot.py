@@ -21,7 +21,7 @@ from PIL.PngImagePlugin import PngInfo
 from stream_fs.broker import Broker, running_broker
 from stream_fs.kafka import Topics as KafkaTopics
 from stream_fs.service.configuration import load, problems
-from stream_fs.service.topics import topic_plans
+from stream_fs.service.topics import topic_specs
 from tests.browser.chromium import ABSENT, PROGRAM, Visit, running_browser
 from tests.browser.digits import CHUNK, SECTIONS, records
 from tests.integration.service.services import ROOT, Service
@@ -102,7 +102,7 @@ class Digits:
         )
         configuration = load(path, {})
         topics = KafkaTopics(configuration.kafka_settings())
-        topics.create(topic_plans(configuration, topics, partitions=PARTITIONS))
+        topics.create(topic_specs(configuration, topics, partitions=PARTITIONS))
         # Silent: it outlives the broker.
         self._producer = Producer({"bootstrap.servers": broker.bootstrap, "log_level": 0})
         self._seed = 0

@@ -13,7 +13,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from stream_fs.kafka import Topics as KafkaTopics
 from stream_fs.service.configuration import load
-from stream_fs.service.topics import topic_plans
+from stream_fs.service.topics import topic_specs
 from tests.integration.processes import wait_until
 from tests.integration.topics import PATIENCE_SECONDS
 from tests.support.cluster import Cluster
@@ -92,7 +92,7 @@ class Leaders:
         def make(config: Path) -> list[str]:
             configuration = load(config, {})
             topics = KafkaTopics(configuration.kafka_settings())
-            plans = topic_plans(configuration, topics)
+            plans = topic_specs(configuration, topics)
             missing = [p for p in plans if p.name not in topics.partitions([p.name])]
             wanted = [
                 NewTopic(

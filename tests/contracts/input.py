@@ -131,7 +131,7 @@ class InputContract:
         source.resume(partition, 2)
         member.receives(source, partition, 5)
         assert source.unread(partition, 7) == 0
-        assert source.complaint() is None
+        assert source.connection_error() is None
         source.pause(partition)
         source.resume(partition, 4)
         assert source.unread(partition, 4) in (3, None), "known or not, there is something to read"

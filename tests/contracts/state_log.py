@@ -87,17 +87,17 @@ class StateLogContract:
 
     def test_the_end_is_behind_open_transactions(self, backend: Backend) -> None:
         state = State(backend)
-        state.outbox.begin()
-        (offset,) = state.outbox.send(state.records(b"open"))
+        state.publisher.begin()
+        (offset,) = state.publisher.send(state.records(b"open"))
         assert state.log.end() > offset
-        state.outbox.abort()
+        state.publisher.abort()
         assert state.log.end() > offset
         state.close()
 
     def test_a_commit_behind_a_foreign_open_transaction_is_found(self, backend: Backend) -> None:
         state = State(backend)
         state.committed(b"before")
-        foreign = owner(backend.transport("foreign").outbox(state.partition))
+        foreign = owner(backend.transport("foreign").publisher(state.partition))
         foreign.begin()
         foreign.send(state.records(b"foreign"))
         state.committed(b"behind")
@@ -119,7 +119,7 @@ class StateLogContract:
         state = State(backend)
         state.committed(b"before")
         end = state.log.end()
-        foreign = owner(backend.transport("foreign").outbox(state.partition))
+        foreign = owner(backend.transport("foreign").publisher(state.partition))
         foreign.begin()
         foreign.send(state.records(b"foreign"))
         assert [record.value for record in everything(state.log, 0, end)] == [b"before"]
@@ -149,23 +149,23 @@ class State:
     def __init__(self, backend: Backend, partitions: int = 1) -> None:
         self.partition = Partition(backend.topic(partitions), 0)
         self._topic = backend.state_topic(self.partition.topic)
-        self.outbox = owner(backend.transport().outbox(self.partition))
+        self.publisher = owner(backend.transport().publisher(self.partition))
         self.log = backend.transport().state_log(self.partition)
 
     def records(self, *values: bytes | None) -> list[OutgoingRecord]:
         return [OutgoingRecord(self._topic, b"key", value, partition=0) for value in values]
 
     def committed(self, *values: bytes | None) -> list[int]:
-        self.outbox.begin()
-        offsets = self.outbox.send(self.records(*values))
-        self.outbox.commit()
+        self.publisher.begin()
+        offsets = self.publisher.send(self.records(*values))
+        self.publisher.commit()
         return offsets
 
     def aborted(self, *values: bytes) -> None:
-        self.outbox.begin()
-        self.outbox.send(self.records(*values))
-        self.outbox.abort()
+        self.publisher.begin()
+        self.publisher.send(self.records(*values))
+        self.publisher.abort()
 
     def close(self) -> None:
         self.log.close()
-        self.outbox.close()
+        self.publisher.close()

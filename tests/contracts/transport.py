@@ -10,10 +10,10 @@ A backend is put to the test by a subclass with a fixture `backend`:
 from __future__ import annotations
 
 from tests.contracts.input import InputContract
-from tests.contracts.outbox import OutboxContract
+from tests.contracts.publisher import PublisherContract
 from tests.contracts.state_log import StateLogContract
-from tests.contracts.state_logs import StateLogsContract
+from tests.contracts.state_log_reader import StateLogReaderContract
 
 
-class TransportContract(OutboxContract, StateLogContract, StateLogsContract, InputContract):
+class TransportContract(PublisherContract, StateLogContract, StateLogReaderContract, InputContract):
     """All of it."""

@@ -22,17 +22,17 @@ def until(condition: Callable[[], bool], what: str) -> None:
             raise TimeoutError(what)
 
 
-def owner(outbox: Publisher) -> Publisher:
-    """The outbox, when it has taken over."""
+def owner(publisher: Publisher) -> Publisher:
+    """The publisher, when it has taken over."""
 
     def taken() -> bool:
         try:
-            return outbox.acquire()
+            return publisher.acquire()
         except RetriableError:  # it takes long; the call may be made again
             return False
 
-    until(taken, "the outbox does not take over")
-    return outbox
+    until(taken, "the publisher does not take over")
+    return publisher
 
 
 def published(backend: Backend, topic: str, count: int, partition: int = 0) -> list[Published]:

@@ -17,7 +17,7 @@ from confluent_kafka.admin import AdminClient
 
 from stream_fs.kafka import Topics
 from stream_fs.service.configuration import load
-from stream_fs.service.topics import topic_plans, topic_problems
+from stream_fs.service.topics import topic_problems, topic_specs
 from tests.integration.processes import wait_until
 from tests.recovery.comparison import Published
 from tests.recovery.content import CHUNK, CLUSTERS, DIMENSIONS, SNAPSHOT_EVERY, Content
@@ -116,7 +116,7 @@ def make_topics(config: Path, settings: Sequence[str] = ()) -> list[str]:
     """
     configuration = load(config, {}, settings)
     topics = Topics(configuration.kafka_settings())
-    plans = topic_plans(configuration, topics)
+    plans = topic_specs(configuration, topics)
     topics.grow(plans)
     made = topics.create(plans)
     # A busy broker has agreed to make them before it tells everybody of them.

@@ -176,7 +176,7 @@ class MemoryBroker:
         return everything[members.index(member) :: len(members)]
 
 
-class MemoryOutbox:
+class MemoryPublisher:
     """`ports.Publisher`: one epoch of a transactional id."""
 
     def __init__(self, broker: MemoryBroker, identity: str) -> None:
@@ -277,7 +277,7 @@ class MemoryStateLog:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MemoryStateLogs:
+class MemoryStateLogReader:
     """`ports.StateLogReader`."""
 
     broker: MemoryBroker
@@ -319,7 +319,7 @@ class MemoryInput:
     def poll(
         self,
         timeout: float,  # noqa: ARG002  # nothing to wait for in memory
-        most: int | None = None,
+        max_records: int | None = None,
     ) -> Mapping[Partition, Sequence[Message]]:
         """What is there, a few hundred messages at most per partition."""
         if self.stale:
@@ -327,7 +327,7 @@ class MemoryInput:
         return {
             partition: messages
             for partition in list(self._positions)
-            if (messages := self._read(partition, 500 if most is None else most))
+            if (messages := self._read(partition, 500 if max_records is None else max_records))
         }
 
     def resume(self, partition: Partition, offset: int) -> None:
@@ -348,7 +348,7 @@ class MemoryInput:
         log = self._broker.log(*partition)
         return sum(entry.visible for entry in log.between(position, log.stable_end))
 
-    def complaint(self) -> str | None:
+    def connection_error(self) -> str | None:
         """Memory is always there."""
         return None
 
@@ -387,11 +387,11 @@ class MemoryInput:
             self._assignment.revoked(gone)
         self._assignment.assigned(new)
 
-    def _read(self, partition: Partition, most: int) -> list[Message]:
+    def _read(self, partition: Partition, max_records: int) -> list[Message]:
         log, position = self._broker.log(*partition), self._positions[partition]
         if position < log.start:
             raise OffsetGone(f"{partition} begins at offset {log.start}, wanted {position}")
-        entries = log.between(position, min(position + most, log.stable_end))
+        entries = log.between(position, min(position + max_records, log.stable_end))
         if entries:
             self._positions[partition] = entries[-1].offset + 1
         return [
@@ -414,17 +414,17 @@ class MemoryTransport:
         """Join the group."""
         return MemoryInput(self.broker, self.group, topics, assignment)
 
-    def outbox(self, partition: Partition, *, legacy: bool = False) -> MemoryOutbox:
+    def publisher(self, partition: Partition, *, legacy: bool = False) -> MemoryPublisher:
         """A publisher for this partition."""
-        return MemoryOutbox(self.broker, self._identity(str(partition), legacy=legacy))
+        return MemoryPublisher(self.broker, self._identity(str(partition), legacy=legacy))
 
     def group_offset(self, partition: Partition) -> int | None:
         """What the group has committed."""
         return self.broker._advised.get((self.group, partition))
 
-    def merge_outbox(self, *, legacy: bool = False) -> MemoryOutbox:
+    def merge_publisher(self, *, legacy: bool = False) -> MemoryPublisher:
         """The publisher of merged rankings."""
-        return MemoryOutbox(self.broker, self._identity("merge", legacy=legacy))
+        return MemoryPublisher(self.broker, self._identity("merge", legacy=legacy))
 
     def _identity(self, what: str, *, legacy: bool) -> str:
         return f"{self.group}/{what}" if legacy else f"{self.group}/{self.stream}/{what}"
@@ -433,9 +433,9 @@ class MemoryTransport:
         """The state of this partition."""
         return MemoryStateLog(self.broker.log(self.state_topics[partition.topic], partition.number))
 
-    def state_logs(self) -> MemoryStateLogs:
+    def state_log_reader(self) -> MemoryStateLogReader:
         """The states of all partitions."""
-        return MemoryStateLogs(self.broker, self.state_topics)
+        return MemoryStateLogReader(self.broker, self.state_topics)
 
     def input_log(self, partition: Partition) -> MemoryStateLog:
         """The partition itself."""

@@ -45,9 +45,9 @@ class MergeLoop:
         self._transport = transport
         self._around = around
         self._every = every
-        self._outbox: Publisher = transport.merge_outbox()
+        self._publisher: Publisher = transport.merge_publisher()
         self._transactions = TransactionRunner(
-            self._outbox, around.clock, self._failed, around.aside, around.sleep
+            self._publisher, around.clock, self._failed, around.aside, around.sleep
         )
         self._gathering = SnapshotCache(topics, settings, transport, around.clock, around.observe)
         self._progress: MergeProgress | None = None
@@ -107,7 +107,7 @@ class MergeLoop:
         Taking over comes before anything that waits: it voids what the previous owner left open,
         which whoever restores the partition at home has to wait for.
         """
-        while not self._outbox.acquire():
+        while not self._publisher.acquire():
             yield
         self._progress = yield from self._find_progress()
         if self._progress is None or self._progress.owner is None:
@@ -120,7 +120,7 @@ class MergeLoop:
 
     def _migrate(self) -> Steps:
         """Acquire the legacy identity, and migrate the merge if it is a legacy one."""
-        previous = self._transport.merge_outbox(legacy=True)
+        previous = self._transport.merge_publisher(legacy=True)
         transactions = self._transactions.of(previous)
         try:
             while not previous.acquire():
@@ -166,7 +166,7 @@ class MergeLoop:
 
     def _send(self, outcome: PublishableMerge) -> None:
         self._around.step("merge begun")
-        self._outbox.send(outcome.records)
+        self._publisher.send(outcome.records)
         self._around.step("merge sent")
 
     def _committed(self, outcome: PublishableMerge, seconds: float) -> None:

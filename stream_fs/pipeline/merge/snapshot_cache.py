@@ -43,7 +43,7 @@ class SnapshotCache:
         self._group_offset = transport.group_offset
         self._clock = clock
         self._skipped = skipped
-        self._logs = transport.state_logs()
+        self._logs = transport.state_log_reader()
         self._ends: dict[Partition, int] = {}  # of the states as they were looked at
         self._places: dict[Partition, SnapshotPlace] = {}
         self._told: dict[Partition, events.SourceSkipped] = {}

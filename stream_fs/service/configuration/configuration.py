@@ -188,7 +188,7 @@ class Configuration(Section):
             group=kafka.group,
             rebalance=REBALANCE[kafka.protocol],
             transaction_timeout=kafka.transaction_timeout,
-            patience=kafka.call_timeout,
+            timeout=kafka.call_timeout,
             largest_message=kafka.largest_message,
             properties={name: revealed(value) for name, value in kafka.properties.items()},
         )

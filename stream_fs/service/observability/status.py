@@ -250,8 +250,8 @@ class StatusObserver:
             with self._lock:
                 self._partitions[partition] = replace(seen, lag=records)
 
-    def status(self, health: Health, complaint: str | None) -> Status:
-        """All that is known; `complaint` says why there is no connection to the broker."""
+    def status(self, health: Health, connection_error: str | None) -> Status:
+        """All that is known; `connection_error` says why there is no connection to the broker."""
         with self._lock:
             partitions, merge = sorted(self._partitions.items()), self._merge
             total = sum(self._counts.values()) or None
@@ -264,7 +264,7 @@ class StatusObserver:
             uptime_seconds=round(max(0.0, now - self._began), 3),
             health=replace(health, reason=self._safe(health.reason)),
             partitions=[
-                partition_status(partition, seen, now, self._safe(complaint or seen.trouble))
+                partition_status(partition, seen, now, self._safe(connection_error or seen.trouble))
                 for partition, seen in partitions
             ],
             rankings=rankings(merge, partitions, self._views),

@@ -20,7 +20,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from stream_fs.kafka import Topics
 from stream_fs.service.configuration import load
-from stream_fs.service.topics import topic_plans
+from stream_fs.service.topics import topic_specs
 from tests.benchmarks.capacity import dense
 from tests.benchmarks.peers.contestants import EVERY, SERVICE, STREAM, Contestant
 from tests.benchmarks.peers.job import CHUNK, Job
@@ -167,7 +167,7 @@ def _stage(bootstrap: str, case: Case, topic: str, contestant: Contestant) -> It
         if ours:
             configuration = load(Path(command[-1]), {})
             topics = Topics(configuration.kafka_settings())
-            topics.create(topic_plans(configuration, topics, partitions=1))
+            topics.create(topic_specs(configuration, topics, partitions=1))
         with closing(_reader(job)) as reader:
             yield _Stage(command, Path(folder), reader)
 

@@ -56,11 +56,11 @@ def _save(stream: Stream) -> tuple[int, int]:
     partition = Partition(stream.source.topic, 0)
     model = Model(_trained(stream), 1, None, settings.cut)
     records, size = snapshot_records(settings, partition, model, 0)
-    with closing(transactional(stream).outbox(partition)) as outbox:
-        while not outbox.acquire():
+    with closing(transactional(stream).publisher(partition)) as publisher:
+        while not publisher.acquire():
             pass
-        outbox.begin()
-        place = SnapshotPlace(0, model.state.chunk, outbox.send(records)[0])
+        publisher.begin()
+        place = SnapshotPlace(0, model.state.chunk, publisher.send(records)[0])
         progress = Progress(
             chunk=model.state.chunk,
             from_offset=0,
@@ -70,8 +70,8 @@ def _save(stream: Stream) -> tuple[int, int]:
             fingerprint=settings.params.fingerprint,
             owner=settings.owner,
         )
-        outbox.send([progress_record(settings, partition, progress)])
-        outbox.commit()
+        publisher.send([progress_record(settings, partition, progress)])
+        publisher.commit()
     return size, len(records)
 
 

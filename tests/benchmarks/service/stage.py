@@ -13,7 +13,7 @@ from confluent_kafka import Producer
 
 from stream_fs.kafka import Topics as ServiceTopics
 from stream_fs.service.configuration import Configuration, load
-from stream_fs.service.topics import topic_plans
+from stream_fs.service.topics import topic_specs
 from tests.benchmarks.service.records import Mix
 from tests.integration.topics import Topics, flush
 
@@ -79,7 +79,7 @@ class Stage:
         path.write_text(configured(name, source, self.bootstrap, settings or {}), encoding="utf-8")
         configuration = load(path, {})
         topics = ServiceTopics(configuration.kafka_settings())
-        made = topics.create(topic_plans(configuration, topics))
+        made = topics.create(topic_specs(configuration, topics))
         try:
             yield Stream(source, path, configuration)
         finally:

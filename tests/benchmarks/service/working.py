@@ -9,7 +9,7 @@ from functools import partial
 from confluent_kafka import KafkaError, Message, Producer
 
 from stream_fs.kafka import KafkaTransport
-from stream_fs.kafka.publisher import KafkaOutbox
+from stream_fs.kafka.publisher import KafkaPublisher
 from stream_fs.pipeline import events
 from stream_fs.pipeline.ports import OutgoingRecord, Partition, Transport
 from stream_fs.pipeline.task import Runtime
@@ -94,16 +94,16 @@ class PlainTransport(KafkaTransport):
             "message.max.bytes": settings.producer("any")["message.max.bytes"],
         }
 
-    def outbox(
+    def publisher(
         self,
         partition: Partition,  # noqa: ARG002  # a plain producer owns nothing
         *,
         legacy: bool = False,  # noqa: ARG002  # likewise
-    ) -> KafkaOutbox:
-        return _PlainOutbox(Producer(self._plain))
+    ) -> KafkaPublisher:
+        return _PlainPublisher(Producer(self._plain))
 
 
-class _PlainOutbox(KafkaOutbox):
+class _PlainPublisher(KafkaPublisher):
     """Takes the place of the transactional one, but has nothing of it."""
 
     def __init__(self, producer: Producer) -> None:

@@ -16,7 +16,7 @@ from stream_fs.kafka import Rebalance
 from stream_fs.kafka import consumer as module
 from stream_fs.kafka.clients import input_consumer
 from stream_fs.kafka.consumer import KafkaConsumer
-from stream_fs.kafka.offsets import Offsets
+from stream_fs.kafka.offsets import OffsetReader
 from stream_fs.kafka.settings import Property
 from stream_fs.pipeline.ports import Partition
 from tests.contracts.waiting import Member, until
@@ -231,10 +231,10 @@ def test_partitions_whose_ends_are_not_known_are_read_although_the_first_fetch_f
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    def silent(_: Offsets, __: Sequence[Partition]) -> Mapping[Partition, int]:
+    def silent(_: OffsetReader, __: Sequence[Partition]) -> Mapping[Partition, int]:
         raise RetriableError("no answer")
 
-    monkeypatch.setattr(Offsets, "ends", silent)
+    monkeypatch.setattr(OffsetReader, "ends", silent)
     caplog.set_level(logging.DEBUG, "stream_fs")
     backend = KafkaBackend(topics, rebalance)
     topic = backend.topic(3)

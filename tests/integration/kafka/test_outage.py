@@ -34,7 +34,7 @@ def impatient(own_backend: KafkaBackend, brittle: Broker) -> KafkaTransport:
     """
     assert brittle.bootstrap == own_backend.topics.bootstrap
     return KafkaTransport(
-        replace(own_backend.settings(), patience=6.0), "stream", own_backend.state_topic
+        replace(own_backend.settings(), timeout=6.0), "stream", own_backend.state_topic
     )
 
 
@@ -51,17 +51,17 @@ def insist(call: Callable[[], object]) -> None:
     until(done, f"{call} does not get through")
 
 
-def publish(outbox: Publisher, records: list[OutgoingRecord]) -> None:
+def publish(publisher: Publisher, records: list[OutgoingRecord]) -> None:
     """Send and commit, again and again while the broker is slow to come back."""
 
     def taken() -> bool:
-        outbox.begin()
+        publisher.begin()
         try:
-            outbox.send(records)
+            publisher.send(records)
         except AbortableError:
-            insist(outbox.abort)
+            insist(publisher.abort)
             return False
-        insist(outbox.commit)
+        insist(publisher.commit)
         return True
 
     until(taken, "the records are not taken")
@@ -82,16 +82,16 @@ def test_polling_goes_on_when_the_broker_is_back(
     member.holds(source, {partition})
     source.resume(partition, 0)
     member.receives(source, partition, 1)
-    assert source.trouble.reason is None
+    assert source.connection.error is None
     brittle.stop()
-    member.polls(source, lambda: source.trouble.reason is not None, "the outage")
-    assert "check kafka.bootstrap" in str(source.trouble.reason)
+    member.polls(source, lambda: source.connection.error is not None, "the outage")
+    assert "check kafka.bootstrap" in str(source.connection.error)
     caplog.clear()
     for _ in range(3):
         member.poll(source)
     brittle.start()
     # The topic is idle, and tells nothing.
-    member.polls(source, lambda: source.trouble.reason is None, "the end of the outage")
+    member.polls(source, lambda: source.connection.error is None, "the end of the outage")
     assert [record.message for record in caplog.records if "answers" in record.message] == [
         "a broker answers again"
     ]
@@ -108,38 +108,38 @@ def test_a_commit_of_open_outcome_may_be_called_again(
     own_backend: KafkaBackend, impatient: KafkaTransport, brittle: Broker
 ) -> None:
     topic = own_backend.topic()
-    outbox = owner(impatient.outbox(Partition(topic, 0)))
-    outbox.begin()
-    outbox.send([OutgoingRecord(topic, b"key", b"value", partition=0)])
+    publisher = owner(impatient.publisher(Partition(topic, 0)))
+    publisher.begin()
+    publisher.send([OutgoingRecord(topic, b"key", b"value", partition=0)])
     brittle.kill()
     with pytest.raises(RetriableError):
-        outbox.commit()
+        publisher.commit()
     with pytest.raises(RetriableError, match=r"check kafka\.bootstrap"):
-        outbox.commit()
+        publisher.commit()
     brittle.start()
 
-    insist(outbox.commit)
+    insist(publisher.commit)
     assert published(own_backend, topic, 1) == [Published(b"key", b"value")]
-    outbox.close()
+    publisher.close()
 
 
 def test_who_gives_up_a_commit_of_open_outcome_takes_over_again(
     own_backend: KafkaBackend, impatient: KafkaTransport, brittle: Broker
 ) -> None:
     topic = own_backend.topic()
-    outbox = owner(impatient.outbox(Partition(topic, 0)))
-    outbox.begin()
-    outbox.send([OutgoingRecord(topic, b"key", b"open", partition=0)])
+    publisher = owner(impatient.publisher(Partition(topic, 0)))
+    publisher.begin()
+    publisher.send([OutgoingRecord(topic, b"key", b"open", partition=0)])
     brittle.kill()
     with pytest.raises(RetriableError):
-        outbox.commit()
+        publisher.commit()
     with pytest.raises(FencedError, match="outcome of the commit is open"):
-        outbox.abort()
+        publisher.abort()
     brittle.start()
-    publish(owner(outbox), [OutgoingRecord(topic, b"key", b"next", partition=0)])
+    publish(owner(publisher), [OutgoingRecord(topic, b"key", b"next", partition=0)])
     # The commit never reached the broker here; the point is that it is decided now.
     assert published(own_backend, topic, 1) == [Published(b"key", b"next")]
-    outbox.close()
+    publisher.close()
 
 
 def test_what_cannot_be_sent_is_sent_again_in_a_new_transaction(
@@ -147,35 +147,35 @@ def test_what_cannot_be_sent_is_sent_again_in_a_new_transaction(
 ) -> None:
     topic = own_backend.topic()
     records = [OutgoingRecord(topic, b"key", b"value", partition=0)]
-    outbox = owner(impatient.outbox(Partition(topic, 0)))
-    outbox.begin()
+    publisher = owner(impatient.publisher(Partition(topic, 0)))
+    publisher.begin()
     brittle.kill()
     with pytest.raises(AbortableError, match="not acknowledged"):
-        outbox.send(records)
+        publisher.send(records)
     brittle.start()
 
-    insist(outbox.abort)
-    publish(outbox, records)
+    insist(publisher.abort)
+    publish(publisher, records)
     assert published(own_backend, topic, 1) == [Published(b"key", b"value")]
-    outbox.close()
+    publisher.close()
 
 
 def test_closing_does_not_wait_for_a_broker_that_is_gone(
     own_backend: KafkaBackend, impatient: KafkaTransport, brittle: Broker
 ) -> None:
     partition = Partition(own_backend.topic(), 0)
-    outbox = owner(impatient.outbox(partition))
-    outbox.begin()
-    outbox.send([OutgoingRecord(partition.topic, b"key", b"open", partition=0)])
+    publisher = owner(impatient.publisher(partition))
+    publisher.begin()
+    publisher.send([OutgoingRecord(partition.topic, b"key", b"open", partition=0)])
     member = Member()
     source = impatient.input([partition.topic], member)
     member.holds(source, {partition})
     brittle.kill()
     source.close()
     assert member.mine == set()
-    outbox.close()
+    publisher.close()
     brittle.start()
-    owner(impatient.outbox(partition)).close()
+    owner(impatient.publisher(partition)).close()
     assert own_backend.published(partition.topic) == []
 
 
@@ -202,21 +202,21 @@ def test_taking_over_and_restoring_wait_for_the_broker(
     caplog.set_level(logging.INFO)
     partition = Partition(own_backend.topic(), 0)
     state = own_backend.state_topic(partition.topic)
-    first = owner(impatient.outbox(partition))
+    first = owner(impatient.publisher(partition))
     publish(first, [OutgoingRecord(state, b"key", b"value", partition=0)])
     first.close()
     log = impatient.state_log(partition)
     # A broker that is killed before it writes the marker may never write it (KIP-664).
     until(lambda: log.end() == 2, "the record and the marker of its transaction")
     brittle.kill()
-    outbox = impatient.outbox(partition)
-    until(lambda: outbox.acquire() or outbox.trouble.reason is not None, "it is noticed")
-    assert "check kafka.bootstrap" in str(outbox.trouble.reason)
+    publisher = impatient.publisher(partition)
+    until(lambda: publisher.acquire() or publisher.connection.error is not None, "it is noticed")
+    assert "check kafka.bootstrap" in str(publisher.connection.error)
     with pytest.raises(RetriableError, match=f"{state}/0"):
         log.end()
     brittle.start()
-    owner(outbox)
-    assert outbox.trouble.reason is None
+    owner(publisher)
+    assert publisher.connection.error is None
 
     insist(log.end)
     scan = log.scan(0, log.end())
@@ -229,4 +229,4 @@ def test_taking_over_and_restoring_wait_for_the_broker(
     # Failed attempts to connect do not fill the log.
     assert not [record for record in caplog.records if "FAIL" in record.getMessage()]
     log.close()
-    outbox.close()
+    publisher.close()

@@ -6,7 +6,7 @@ import pytest
 
 from stream_fs.broker import Broker
 from stream_fs.errors import FatalError
-from stream_fs.kafka import ClientSettings, KafkaTransport, Topics, state_plan
+from stream_fs.kafka import ClientSettings, KafkaTransport, Topics, state_spec
 from stream_fs.pipeline.ports import Partition
 from tests.contracts.waiting import Member, until
 from tests.integration.kafka.backend import KafkaBackend
@@ -17,7 +17,7 @@ def alice(broker: Broker, password: str = PASSWORD) -> ClientSettings:
     return ClientSettings(
         broker.address(SASL),
         "group",
-        patience=5.0,
+        timeout=5.0,
         properties={
             "security.protocol": SASL,
             "sasl.mechanism": "PLAIN",
@@ -30,39 +30,39 @@ def alice(broker: Broker, password: str = PASSWORD) -> ClientSettings:
 def test_a_wrong_password_is_named_and_not_shown(own_broker: Broker) -> None:
     settings = alice(own_broker, "wrong-horse")
     with pytest.raises(FatalError, match=r"Authentication failed.*sasl\.password") as caught:
-        Topics(settings).check([state_plan("state", 1, 1_000_000)])
+        Topics(settings).check([state_spec("state", 1, 1_000_000)])
     assert "wrong-horse" not in str(caught.value)
 
 
 def test_a_wrong_password_is_known_to_who_waits(own_broker: Broker) -> None:
-    outbox = KafkaTransport(alice(own_broker, "wrong-horse"), "stream", str).outbox(
+    publisher = KafkaTransport(alice(own_broker, "wrong-horse"), "stream", str).publisher(
         Partition("topic", 0)
     )
-    until(lambda: outbox.acquire() or outbox.trouble.reason is not None, "it is told")
-    assert "sasl.password" in str(outbox.trouble.reason)
-    outbox.close()
+    until(lambda: publisher.acquire() or publisher.connection.error is not None, "it is told")
+    assert "sasl.password" in str(publisher.connection.error)
+    publisher.close()
 
 
 def test_the_wrong_protocol_is_named(own_broker: Broker) -> None:
     settings = ClientSettings(
-        own_broker.bootstrap, "group", patience=2.0, properties={"security.protocol": "SSL"}
+        own_broker.bootstrap, "group", timeout=2.0, properties={"security.protocol": "SSL"}
     )
     with pytest.raises(FatalError, match=r"security\.protocol"):
-        Topics(settings).check([state_plan("state", 1, 1_000_000)])
+        Topics(settings).check([state_spec("state", 1, 1_000_000)])
 
 
 def test_a_topic_without_rights(own_broker: Broker, own_backend: KafkaBackend) -> None:
     name = own_backend.topic()
     with pytest.raises(FatalError, match=rf"topic {name}.*right to read and write the topic"):
-        Topics(alice(own_broker)).check([state_plan(name, 1, 1_000_000)])
+        Topics(alice(own_broker)).check([state_spec(name, 1, 1_000_000)])
 
 
 def test_a_transactional_id_without_rights(own_broker: Broker, own_backend: KafkaBackend) -> None:
     transport = KafkaTransport(alice(own_broker), "stream", own_backend.state_topic)
-    outbox = transport.outbox(Partition(own_backend.topic(), 0))
+    publisher = transport.publisher(Partition(own_backend.topic(), 0))
     with pytest.raises(FatalError, match=r"taking over group/.*right to write transactional ids"):
-        until(outbox.acquire, "it is told")
-    outbox.close()
+        until(publisher.acquire, "it is told")
+    publisher.close()
 
 
 def test_a_group_without_rights(own_broker: Broker, own_backend: KafkaBackend) -> None:

@@ -23,7 +23,7 @@ def test_a_compacted_log_has_gaps(own_backend: KafkaBackend) -> None:
     state = own_backend.topics.create("compacted", config=config)
     transport = KafkaTransport(own_backend.settings(), "stream", lambda _: state)
     partition = Partition("input", 0)
-    outbox = owner(transport.outbox(partition))
+    publisher = owner(transport.publisher(partition))
     log = transport.state_log(partition)
     keys = (b"progress", b"part-1", b"part-2")
     numbers = count()
@@ -31,13 +31,13 @@ def test_a_compacted_log_has_gaps(own_backend: KafkaBackend) -> None:
 
     def publish(*keys: bytes) -> None:
         """More of the same keys: a new segment lets the old ones be compacted."""
-        outbox.begin()
+        publisher.begin()
         values = [next(numbers).to_bytes(4, "big") + bytes(200_000) for _ in keys]
         sent = [
             OutgoingRecord(state, *pair, partition=0) for pair in zip(keys, values, strict=True)
         ]
-        offsets = outbox.send(sent)
-        outbox.commit()
+        offsets = publisher.send(sent)
+        publisher.commit()
         newest.update(zip(keys, zip(offsets, values, strict=True), strict=True))
 
     def compacted() -> bool:
@@ -55,7 +55,7 @@ def test_a_compacted_log_has_gaps(own_backend: KafkaBackend) -> None:
     assert everything(log, 1, 20) == []
     assert [record.key for record in everything(log, 0, 20)] == [b"once"]
     log.close()
-    outbox.close()
+    publisher.close()
 
 
 def test_a_state_topic_that_is_not_there(backend: KafkaBackend) -> None:

@@ -14,10 +14,10 @@ from stream_fs.errors import FatalError
 from stream_fs.kafka import (
     ClientSettings,
     TopicSpec,
-    dead_letters_plan,
-    input_plan,
-    rankings_plan,
-    state_plan,
+    dead_letters_spec,
+    input_spec,
+    rankings_spec,
+    state_spec,
 )
 from stream_fs.kafka import Topics as Plans
 from tests.contracts.waiting import until
@@ -29,10 +29,10 @@ from tests.integration.topics import PATIENCE_SECONDS
 def plans(backend: KafkaBackend) -> Iterator[list[TopicSpec]]:
     unique = backend.topics.unique
     plans = [
-        input_plan(unique("input"), 3, 2_000_000),
-        rankings_plan(unique("rankings"), 1, 1_500_000),
-        state_plan(unique("state"), 3, 1_000_000),
-        dead_letters_plan(unique("dead"), 1, 2_000_000),
+        input_spec(unique("input"), 3, 2_000_000),
+        rankings_spec(unique("rankings"), 1, 1_500_000),
+        state_spec(unique("state"), 3, 1_000_000),
+        dead_letters_spec(unique("dead"), 1, 2_000_000),
     ]
     yield plans
     existing = Plans(backend.settings()).partitions([plan.name for plan in plans])
@@ -102,13 +102,13 @@ def test_a_group_is_deleted_when_nobody_is_in_it(backend: KafkaBackend) -> None:
 
 def test_topics_that_are_not_as_planned(backend: KafkaBackend) -> None:
     name = backend.topics.create("state", partitions=2, config={"cleanup.policy": "delete"})
-    partitions, policy = Plans(backend.settings()).check([state_plan(name, 3, 1_000_000)])
+    partitions, policy = Plans(backend.settings()).check([state_spec(name, 3, 1_000_000)])
     assert f"topic {name} has 2 partitions, and needs 3" in partitions
     assert f"topic {name} has cleanup.policy=delete, and needs compact" in policy
 
 
 def test_more_replicas_than_brokers(backend: KafkaBackend, plans: list[TopicSpec]) -> None:
-    plan = state_plan(plans[0].name, 1, 1_000_000, replication=3)
+    plan = state_spec(plans[0].name, 1, 1_000_000, replication=3)
     with pytest.raises(FatalError, match="lower the replication factor"):
         Plans(backend.settings()).create([plan])
 
@@ -120,7 +120,7 @@ def test_the_configuration_of_a_topic_that_is_not_there(backend: KafkaBackend) -
 
 @pytest.mark.parametrize("bootstrap", ["127.0.0.1:1", "nowhere.invalid:9092"])
 def test_a_wrong_address_is_named_with_the_reason(bootstrap: str) -> None:
-    topics = Plans(ClientSettings(bootstrap, "group", patience=2.0))
+    topics = Plans(ClientSettings(bootstrap, "group", timeout=2.0))
     with pytest.raises(FatalError, match=rf"kafka\.bootstrap={bootstrap}") as caught:
-        topics.check([state_plan("state", 1, 1_000_000)])
+        topics.check([state_spec("state", 1, 1_000_000)])
     assert "check kafka.bootstrap" in str(caught.value)

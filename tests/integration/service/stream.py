@@ -17,7 +17,7 @@ from stream_fs.kafka import Topics as KafkaTopics
 from stream_fs.pipeline.ports import Partition
 from stream_fs.records import Headers, Message
 from stream_fs.service.configuration import Configuration, load, problems
-from stream_fs.service.topics import topic_plans
+from stream_fs.service.topics import topic_specs
 from stream_fs.wire.records.encoder import encode_record
 from tests.contracts.backend import Published
 from tests.integration.kafka.backend import KafkaBackend
@@ -154,7 +154,7 @@ class Stream:
         """Make the topics that do not exist, as `stream-fs topics create` does."""
         configuration = self.configuration()
         topics = KafkaTopics(configuration.kafka_settings())
-        plans = topic_plans(configuration, topics, partitions=partitions)
+        plans = topic_specs(configuration, topics, partitions=partitions)
         self._created += topics.create(plans)
         for plan in plans:
             if plan.name in self._created:

@@ -212,7 +212,7 @@ import sys, time
 from stream_fs.cli.main import main
 from stream_fs.kafka.consumer import KafkaConsumer
 
-def never_answers(self, timeout, most=None):
+def never_answers(self, timeout, max_records=None):
     time.sleep(600)
 
 KafkaConsumer.poll = never_answers
@@ -238,7 +238,7 @@ def test_a_transaction_of_several_slow_calls_does_not_end_it(
 SLOW_BROKER = """
 import sys, time
 from stream_fs.cli.main import main
-from stream_fs.kafka import outbox
+from stream_fs.kafka import publisher
 
 class Slow:
     def __init__(self, producer):
@@ -255,8 +255,8 @@ class Slow:
         self._producer.commit_transaction(timeout)
         time.sleep(13)
 
-made = outbox.transactional_producer
-outbox.transactional_producer = lambda *words: Slow(made(*words))
+made = publisher.transactional_producer
+publisher.transactional_producer = lambda *words: Slow(made(*words))
 sys.exit(main(sys.argv[1:]))
 """
 

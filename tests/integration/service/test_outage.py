@@ -40,7 +40,7 @@ from stream_fs.service.process.signals import SignalHandler
 path = Path(sys.argv[-1])
 poll = KafkaConsumer.poll
 
-def poll_for_all(self, timeout, most=None):
+def poll_for_all(self, timeout, max_records=None):
     # Two chunks for each, in one turn: every partition then has something to publish.
     found = {{}}
     while True:

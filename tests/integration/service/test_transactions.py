@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from stream_fs.errors import AbortableError
 from stream_fs.kafka import ClientSettings, KafkaTransport
-from stream_fs.kafka.publisher import KafkaOutbox
+from stream_fs.kafka.publisher import KafkaPublisher
 from stream_fs.pipeline import events
 from stream_fs.pipeline.ports import Partition
 from tests.integration.processes import wait_until
@@ -13,7 +13,7 @@ from tests.integration.service.stream import ALONE, chunks
 from tests.integration.service.undisturbed import assert_undisturbed
 
 
-class Refused(KafkaOutbox):
+class Refused(KafkaPublisher):
     """Its third commit, that of the second chunk, fails and has to be aborted."""
 
     def __init__(self, settings: ClientSettings, transactional_id: str) -> None:
@@ -28,7 +28,7 @@ class Refused(KafkaOutbox):
 
 
 class RefusingTransport(KafkaTransport):
-    def outbox(self, partition: Partition, *, legacy: bool = False) -> KafkaOutbox:
+    def publisher(self, partition: Partition, *, legacy: bool = False) -> KafkaPublisher:
         return Refused(self._settings, self._id(str(partition), legacy=legacy))
 
 

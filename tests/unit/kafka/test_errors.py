@@ -12,7 +12,7 @@ from stream_fs.errors import (
     RetriableError,
     TransportError,
 )
-from stream_fs.kafka.errors import ConnectionState, classified, translated
+from stream_fs.kafka.errors import ConnectionState, classify, translate_errors
 
 
 def error(
@@ -32,7 +32,7 @@ def error(
     ],
 )
 def test_who_is_to_blame_for_a_fence_is_told_apart(code: int, nobody: bool) -> None:
-    found = classified(error(code), "aborting")
+    found = classify(error(code), "aborting")
     assert isinstance(found, FencedError)
     assert found.outcome_unknown == nobody
 
@@ -67,7 +67,7 @@ def test_who_is_to_blame_for_a_fence_is_told_apart(code: int, nobody: bool) -> N
     ],
 )
 def test_the_class_says_what_can_be_done(said: KafkaError, expected: type[TransportError]) -> None:
-    found = classified(said, "committing")
+    found = classify(said, "committing")
     assert type(found) is expected
     assert str(found).startswith(f"committing: said so [{said.name()}]")
 
@@ -90,7 +90,7 @@ def test_the_class_says_what_can_be_done(said: KafkaError, expected: type[Transp
     ],
 )
 def test_a_fatal_error_names_what_to_change(code: int, setting: str) -> None:
-    found = classified(error(code), "sending")
+    found = classify(error(code), "sending")
     assert isinstance(found, FatalError)
     assert setting in str(found)
 
@@ -105,33 +105,33 @@ def test_a_fatal_error_names_what_to_change(code: int, setting: str) -> None:
 def test_the_cause_of_a_fatal_error_is_found_in_its_text(code: int, advice: str) -> None:
     """The client reports it as `_FATAL`, and the cause in words only."""
     text = f"Fatal error: {KafkaError(code).str()}: Fatal consumer error"
-    found = classified(KafkaError(KafkaError._FATAL, text, fatal=True), "polling")
+    found = classify(KafkaError(KafkaError._FATAL, text, fatal=True), "polling")
     assert isinstance(found, FatalError)
     assert advice in str(found)
-    other = classified(KafkaError(KafkaError._FATAL, "Fatal error: another", fatal=True), "polling")
+    other = classify(KafkaError(KafkaError._FATAL, "Fatal error: another", fatal=True), "polling")
     assert isinstance(other, FatalError)
     assert advice not in str(other)
 
 
 def test_a_topic_that_is_not_there_yet_may_come() -> None:
-    found = classified(error(KafkaError.UNKNOWN_TOPIC_OR_PART), "asking")
+    found = classify(error(KafkaError.UNKNOWN_TOPIC_OR_PART), "asking")
     assert isinstance(found, RetriableError)
     assert "stream-fs topics create" in str(found)
 
 
 def test_a_wrong_clock_is_named() -> None:
-    found = classified(error(KafkaError.INVALID_TIMESTAMP), "sending", otherwise=AbortableError)
+    found = classify(error(KafkaError.INVALID_TIMESTAMP), "sending", otherwise=AbortableError)
     assert isinstance(found, AbortableError)
     assert "message.timestamp.type=LogAppendTime" in str(found)
 
 
 def test_a_delivery_error_voids_the_transaction_unless_it_is_worse() -> None:
     timed_out = error(KafkaError._MSG_TIMED_OUT)
-    assert isinstance(classified(timed_out, "sending", otherwise=AbortableError), AbortableError)
+    assert isinstance(classify(timed_out, "sending", otherwise=AbortableError), AbortableError)
     fenced = error(KafkaError.INVALID_PRODUCER_EPOCH)
-    assert isinstance(classified(fenced, "sending", otherwise=AbortableError), FencedError)
+    assert isinstance(classify(fenced, "sending", otherwise=AbortableError), FencedError)
     denied = error(KafkaError.TOPIC_AUTHORIZATION_FAILED)
-    assert isinstance(classified(denied, "sending", otherwise=AbortableError), FatalError)
+    assert isinstance(classify(denied, "sending", otherwise=AbortableError), FatalError)
 
 
 def said(code: int, text: str) -> KafkaError:
@@ -139,9 +139,9 @@ def said(code: int, text: str) -> KafkaError:
 
 
 def test_the_reason_of_a_refused_connection_is_shown() -> None:
-    trouble = ConnectionState()
-    trouble.note(said(KafkaError._AUTHENTICATION, "wrong credentials"))
-    found = classified(error(KafkaError._TIMED_OUT), "committing", trouble)
+    connection = ConnectionState()
+    connection.note(said(KafkaError._AUTHENTICATION, "wrong credentials"))
+    found = classify(error(KafkaError._TIMED_OUT), "committing", connection)
     assert isinstance(found, RetriableError)
     assert "wrong credentials" in str(found)
     assert "sasl.password" in str(found)
@@ -149,67 +149,67 @@ def test_the_reason_of_a_refused_connection_is_shown() -> None:
 
 @pytest.mark.parametrize("code", [KafkaError._TRANSPORT, KafkaError._RESOLVE])
 def test_when_all_brokers_are_down_the_last_attempt_tells_why(code: int) -> None:
-    trouble = ConnectionState()
-    trouble.note(said(code, "connection refused"))
-    assert trouble.reason is None  # it may be one of several
-    trouble.note(said(KafkaError._ALL_BROKERS_DOWN, "1/1 brokers are down"))
+    connection = ConnectionState()
+    connection.note(said(code, "connection refused"))
+    assert connection.error is None  # it may be one of several
+    connection.note(said(KafkaError._ALL_BROKERS_DOWN, "1/1 brokers are down"))
     assert (
-        trouble.reason
+        connection.error
         == "connection refused (check kafka.bootstrap, and security.protocol in kafka.properties)"
     )
-    trouble.note(said(code, "no route"))
+    connection.note(said(code, "no route"))
     assert (
-        trouble.reason
+        connection.error
         == "no route (check kafka.bootstrap, and security.protocol in kafka.properties)"
     )
 
 
 def test_brokers_that_are_down_without_a_word() -> None:
-    trouble = ConnectionState()
-    trouble.note(said(KafkaError._ALL_BROKERS_DOWN, "1/1 brokers are down"))
-    assert trouble.reason is not None
-    assert trouble.reason.startswith("1/1 brokers are down")
+    connection = ConnectionState()
+    connection.note(said(KafkaError._ALL_BROKERS_DOWN, "1/1 brokers are down"))
+    assert connection.error is not None
+    assert connection.error.startswith("1/1 brokers are down")
 
 
 def test_a_refusal_tells_more_than_what_follows_it() -> None:
-    trouble = ConnectionState()
-    trouble.note(said(KafkaError._ALL_BROKERS_DOWN, "1/1 brokers are down"))
-    trouble.note(said(KafkaError._SSL, "certificate verify failed"))
-    trouble.note(said(KafkaError._TRANSPORT, "disconnected"))
-    trouble.note(said(KafkaError._ALL_BROKERS_DOWN, "1/1 brokers are down"))
-    assert trouble.reason is not None
-    assert trouble.reason.startswith("certificate verify failed")
-    assert "ssl.ca.location" in trouble.reason
+    connection = ConnectionState()
+    connection.note(said(KafkaError._ALL_BROKERS_DOWN, "1/1 brokers are down"))
+    connection.note(said(KafkaError._SSL, "certificate verify failed"))
+    connection.note(said(KafkaError._TRANSPORT, "disconnected"))
+    connection.note(said(KafkaError._ALL_BROKERS_DOWN, "1/1 brokers are down"))
+    assert connection.error is not None
+    assert connection.error.startswith("certificate verify failed")
+    assert "ssl.ca.location" in connection.error
 
 
 def test_trouble_is_over_when_a_broker_answers() -> None:
-    trouble = ConnectionState()
-    trouble.note(said(KafkaError._SSL, "certificate verify failed"))
-    trouble.clear()
-    assert trouble.reason is None
-    trouble.note(said(KafkaError._ALL_BROKERS_DOWN, "1/1 brokers are down"))
-    assert trouble.reason is not None
-    assert trouble.reason.startswith("1/1 brokers are down")
+    connection = ConnectionState()
+    connection.note(said(KafkaError._SSL, "certificate verify failed"))
+    connection.clear()
+    assert connection.error is None
+    connection.note(said(KafkaError._ALL_BROKERS_DOWN, "1/1 brokers are down"))
+    assert connection.error is not None
+    assert connection.error.startswith("1/1 brokers are down")
 
 
 def test_errors_are_translated() -> None:
-    with pytest.raises(FencedError) as caught, translated("committing"):
+    with pytest.raises(FencedError) as caught, translate_errors("committing"):
         raise KafkaException(error(KafkaError._FENCED, fatal=True))
     assert isinstance(caught.value.__cause__, KafkaException)
 
 
 def test_an_error_that_met_a_callback_is_translated_too() -> None:
     first = KafkaException(error(KafkaError._FENCED, fatal=True))
-    with pytest.raises(FencedError), translated("flushing"):
+    with pytest.raises(FencedError), translate_errors("flushing"):
         raise SystemError("returned a result with an exception set") from first
 
 
 def test_an_error_of_the_library_itself_is_fatal() -> None:
     failed = pytest.raises(FatalError, match="flushing: the client failed: returned NULL")
-    with failed, translated("flushing"):
+    with failed, translate_errors("flushing"):
         raise SystemError("returned NULL without setting an exception")
 
 
 def test_other_errors_pass() -> None:
-    with pytest.raises(ZeroDivisionError), translated("polling"):
+    with pytest.raises(ZeroDivisionError), translate_errors("polling"):
         raise ZeroDivisionError

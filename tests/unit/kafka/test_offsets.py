@@ -14,7 +14,7 @@ from confluent_kafka.admin import AdminClient
 from stream_fs.errors import RetriableError
 from stream_fs.kafka import offsets
 from stream_fs.kafka.errors import ConnectionState
-from stream_fs.kafka.offsets import Offsets
+from stream_fs.kafka.offsets import OffsetReader
 from stream_fs.pipeline.ports import Partition
 
 PLACE = Partition("state", 1)
@@ -48,8 +48,8 @@ class Client:
         return 0
 
 
-def asking(client: Client, patience: float) -> Offsets:
-    return Offsets(cast(AdminClient, client), ConnectionState(), patience)
+def asking(client: Client, timeout: float) -> OffsetReader:
+    return OffsetReader(cast(AdminClient, client), ConnectionState(), timeout)
 
 
 @pytest.fixture(autouse=True)
@@ -73,7 +73,7 @@ def test_a_client_that_ignores_its_limit_is_not_waited_for() -> None:
 def test_another_error_is_told_at_once() -> None:
     client = Client(looks=1, error=KafkaError.NOT_LEADER_FOR_PARTITION)
     with pytest.raises(RetriableError, match="NOT_LEADER"):
-        asking(client, 3600.0).decided_end(PLACE)
+        asking(client, 3600.0).last_stable_offset(PLACE)
     assert client.looks == 1
 
 
@@ -93,9 +93,9 @@ def test_those_in_a_hurry_wait_less() -> None:
 def test_each_question_begins_with_progress() -> None:
     questions = []
     client = cast(AdminClient, Client(looks=1))
-    asked = Offsets(client, ConnectionState(), 10.0, lambda: questions.append(len(questions)))
+    asked = OffsetReader(client, ConnectionState(), 10.0, lambda: questions.append(len(questions)))
     asked.within(5.0).first(PLACE)
-    asked.decided_end(PLACE)
+    asked.last_stable_offset(PLACE)
     assert asked.count(PLACE.topic) == 2
     assert questions == [0, 1, 2]
 
@@ -115,7 +115,7 @@ def test_an_offset_that_cannot_be_read_is_not_one_that_was_never_committed(
             answer.set_result(SimpleNamespace(topic_partitions=[place]))
             return {"g": answer}
 
-    asked = Offsets(cast(AdminClient, Group()), ConnectionState(), 1.0)
+    asked = OffsetReader(cast(AdminClient, Group()), ConnectionState(), 1.0)
     if expected is RetriableError:
         with pytest.raises(RetriableError, match="NOT_COORDINATOR"):
             asked.committed("g", PLACE)

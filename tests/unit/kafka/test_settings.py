@@ -82,11 +82,11 @@ def test_a_connection_that_is_silent_for_as_long_as_a_call_waits_is_given_up() -
         return [properties["socket.timeout.ms"] for properties in clients]
 
     assert limits() == [30_000, 30_000, 30_000, 10_000]
-    assert limits(patience=5.0) == [5_000] * 4
+    assert limits(timeout=5.0) == [5_000] * 4
     # A transaction must not time out before the connection does.
     assert limits(transaction_timeout=20.0) == [30_000, 30_000, 10_000, 10_000]
-    assert limits(patience=0.1) == [2_000] * 4
-    assert limits(patience=9999.0, transaction_timeout=900.0) == [300_000, 300_000, 300_000, 10_000]
+    assert limits(timeout=0.1) == [2_000] * 4
+    assert limits(timeout=9999.0, transaction_timeout=900.0) == [300_000, 300_000, 300_000, 10_000]
     assert limits(properties={"socket.timeout.ms": 1234}) == [1234] * 4
 
 
@@ -143,7 +143,7 @@ def test_what_the_broker_decides_cannot_be_set_with_kip_848(name: str) -> None:
     [
         ({"bootstrap": " "}, "bootstrap"),
         ({"group": ""}, "group"),
-        ({"patience": 0}, "patience"),
+        ({"timeout": 0}, "timeout"),
         ({"transaction_timeout": -1.0}, "transaction_timeout"),
         ({"largest_message": 0}, "largest_message"),
         ({"properties": {"client.rack": ["a"]}}, "client.rack"),

@@ -13,7 +13,7 @@ from stream_fs.errors import RetriableError
 from stream_fs.kafka import consumer as module
 from stream_fs.kafka.consumer import KafkaConsumer
 from stream_fs.kafka.message_batch import MessageBatch
-from stream_fs.kafka.offsets import Offsets
+from stream_fs.kafka.offsets import OffsetReader
 from stream_fs.kafka.settings import ClientSettings
 from stream_fs.pipeline.ports import Partition
 
@@ -100,7 +100,7 @@ class Client:
 
 
 class Ends:
-    """What the broker says of the ends, in place of `Offsets`."""
+    """What the broker says of the ends, in place of `OffsetReader`."""
 
     def __init__(self) -> None:
         self.real: dict[Partition, int] = {HOT: 0, STILL: 0}
@@ -118,7 +118,7 @@ class Ends:
             raise RetriableError("no answer")
         return {partition: self.real[partition] for partition in partitions}
 
-    decided_ends = ends
+    last_stable_offsets = ends
 
 
 class Nobody:
@@ -139,7 +139,7 @@ class Stage:
         patch.setattr(module, "input_consumer", lambda *_: self.client)
         patch.setattr("stream_fs.kafka.consumer.time.monotonic", lambda: self.now)
         settings = ClientSettings("nowhere:1", "g")
-        self.input = KafkaConsumer(settings, ["in"], Nobody(), cast(Offsets, self.ends))
+        self.input = KafkaConsumer(settings, ["in"], Nobody(), cast(OffsetReader, self.ends))
         places = [TopicPartition(*HOT), TopicPartition(*STILL)]
         self.client.assign(self.client, places)
 
@@ -336,7 +336,7 @@ def test_leaving_a_group_does_not_wait_for_a_broker_that_is_gone(
     def broken(*_: float) -> list[Record]:
         stage.now += 1.0
         steps.append(stage.now)
-        stage.input.trouble.unanswered(KafkaError(KafkaError._TRANSPORT))
+        stage.input.connection.unanswered(KafkaError(KafkaError._TRANSPORT))
         return []
 
     monkeypatch.setattr(stage.client, "consume", broken)

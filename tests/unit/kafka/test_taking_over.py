@@ -9,7 +9,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from stream_fs.errors import FencedError, RetriableError
 from stream_fs.kafka import publisher as module
-from stream_fs.kafka.publisher import KafkaOutbox
+from stream_fs.kafka.publisher import KafkaPublisher
 from stream_fs.kafka.settings import ClientSettings
 from stream_fs.pipeline.ports import OutgoingRecord
 
@@ -27,16 +27,16 @@ class Unanswered:
         raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "no coordinator"))
 
 
-def test_an_outbox_that_cannot_be_taken_over_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_publisher_that_cannot_be_taken_over_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 1000.0
     monkeypatch.setattr(module, "transactional_producer", lambda *_: Unanswered())
     monkeypatch.setattr("stream_fs.kafka.publisher.time.monotonic", lambda: now)
-    outbox = KafkaOutbox(ClientSettings("nowhere:1", "g", patience=15.0), "g/in/0")
+    publisher = KafkaPublisher(ClientSettings("nowhere:1", "g", timeout=15.0), "g/in/0")
     told = []
     for _ in range(350):
         now += 0.1
         try:
-            assert not outbox.acquire()
+            assert not publisher.acquire()
         except RetriableError as error:
             told.append((round(now - 1000.0), str(error)))
     assert [second for second, _ in told] == [15, 30]
@@ -56,13 +56,13 @@ def test_a_commit_that_is_open_is_given_up_and_not_sent_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(module, "transactional_producer", lambda *_: Uncommitted())
-    outbox = KafkaOutbox(ClientSettings("nowhere:1", "g"), "g/in/0")
-    assert outbox.acquire()
-    outbox.begin()
+    publisher = KafkaPublisher(ClientSettings("nowhere:1", "g"), "g/in/0")
+    assert publisher.acquire()
+    publisher.begin()
     with pytest.raises(RetriableError):
-        outbox.commit()
+        publisher.commit()
     with pytest.raises(FencedError) as caught:
-        outbox.abort()
+        publisher.abort()
     assert caught.value.outcome_unknown
 
 
@@ -82,14 +82,14 @@ def test_a_transaction_that_timed_out_was_not_fenced_by_another_owner(
     now = 1000.0
     monkeypatch.setattr(module, "transactional_producer", lambda *_: Fenced())
     monkeypatch.setattr("stream_fs.kafka.publisher.time.monotonic", lambda: now)
-    outbox = KafkaOutbox(ClientSettings("nowhere:1", "g", transaction_timeout=60.0), "g/in/0")
-    assert outbox.acquire()
-    outbox.begin()
+    publisher = KafkaPublisher(ClientSettings("nowhere:1", "g", transaction_timeout=60.0), "g/in/0")
+    assert publisher.acquire()
+    publisher.begin()
     now += seconds
     with pytest.raises(FencedError) as caught:
-        outbox.commit()
+        publisher.commit()
     assert caught.value.outcome_unknown == timed_out
-    assert outbox.acquire(), "it may be taken over again either way"
+    assert publisher.acquire(), "it may be taken over again either way"
 
 
 class Steps(Uncommitted):
@@ -119,15 +119,17 @@ def test_each_call_with_a_time_limit_begins_with_progress(
 ) -> None:
     steps: list[str] = []
     monkeypatch.setattr(module, "transactional_producer", lambda *_: Steps(steps))
-    outbox = KafkaOutbox(ClientSettings("nowhere:1", "g"), "g/in/0", lambda: steps.append("-"))
-    assert outbox.acquire()
-    outbox.begin()
+    publisher = KafkaPublisher(
+        ClientSettings("nowhere:1", "g"), "g/in/0", lambda: steps.append("-")
+    )
+    assert publisher.acquire()
+    publisher.begin()
     for _ in range(2):
-        outbox.send([OutgoingRecord("out", b"key", b"value")])
-    outbox.commit()
-    outbox.begin()
-    outbox.abort()
-    outbox.begin()
-    outbox.close()
+        publisher.send([OutgoingRecord("out", b"key", b"value")])
+    publisher.commit()
+    publisher.begin()
+    publisher.abort()
+    publisher.begin()
+    publisher.close()
     sent = ["-", "-", "flush", "-", "-", "flush"]
     assert steps == [*sent, "-", "commit", "-", "abort", "-", "abort"]

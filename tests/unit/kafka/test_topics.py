@@ -22,6 +22,6 @@ class Silent:
 def test_a_client_that_ignores_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(topics, "admin_client", lambda *_: Silent())
     monkeypatch.setattr(topics, "_LATE_SECONDS", 0.01)
-    asking = Topics(ClientSettings("nowhere:9092", "group", patience=0.01))
+    asking = Topics(ClientSettings("nowhere:9092", "group", timeout=0.01))
     with pytest.raises(FatalError, match=r"topic a: no answer from kafka\.bootstrap=nowhere:9092"):
         asking.config("a")

@@ -6,18 +6,18 @@ import pytest
 
 from stream_fs.kafka import (
     TopicSpec,
-    dead_letters_plan,
-    input_plan,
-    rankings_plan,
-    state_plan,
+    dead_letters_spec,
+    input_spec,
+    rankings_spec,
+    state_spec,
 )
 from stream_fs.kafka.topics import problems
 
 PLANS = {
-    "input": input_plan("input", 4, 1_000_000),
-    "rankings": rankings_plan("rankings", 1, 1_000_000),
-    "state": state_plan("state", 4, 1_000_000),
-    "dead letters": dead_letters_plan("dead", 1, 1_000_000),
+    "input": input_spec("input", 4, 1_000_000),
+    "rankings": rankings_spec("rankings", 1, 1_000_000),
+    "state": state_spec("state", 4, 1_000_000),
+    "dead letters": dead_letters_spec("dead", 1, 1_000_000),
 }
 
 
@@ -43,16 +43,16 @@ def test_state_is_compacted_soon() -> None:
     [(2_000, 6_096), (500_000, 504_096), (1_000_000, 1_000_000), (5_000_000, 1_000_000)],
 )
 def test_the_state_topic_has_to_allow_parts_and_batches(largest: int, needed: int) -> None:
-    plan = state_plan("state", 4, largest)
+    plan = state_spec("state", 4, largest)
     assert problems(plan, 4, {**plan.config, "max.message.bytes": str(needed)}) == []
     (problem,) = problems(plan, 4, {**plan.config, "max.message.bytes": str(needed - 1)})
     assert f"set max.message.bytes={needed} on the topic" in problem
 
 
 def test_one_of_three_replicas_may_be_missing() -> None:
-    assert state_plan("state", 4, 1_000_000, replication=3).config["min.insync.replicas"] == "2"
-    assert "min.insync.replicas" not in state_plan("state", 4, 1_000_000, replication=1).config
-    assert "min.insync.replicas" not in state_plan("state", 4, 1_000_000).config
+    assert state_spec("state", 4, 1_000_000, replication=3).config["min.insync.replicas"] == "2"
+    assert "min.insync.replicas" not in state_spec("state", 4, 1_000_000, replication=1).config
+    assert "min.insync.replicas" not in state_spec("state", 4, 1_000_000).config
 
 
 @pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS.keys())

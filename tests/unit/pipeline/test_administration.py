@@ -12,7 +12,12 @@ from stream_fs.errors import ConfigurationChanged, InvalidParameter
 from stream_fs.pipeline import events
 from stream_fs.pipeline.administration import begin_at, exported, forget, standing, take_in
 from stream_fs.pipeline.ports import Partition
-from tests.support.memory_broker import MemoryBroker, MemoryOutbox, MemoryStateLog, MemoryTransport
+from tests.support.memory_broker import (
+    MemoryBroker,
+    MemoryPublisher,
+    MemoryStateLog,
+    MemoryTransport,
+)
 from tests.unit.pipeline.lives import (
     STATE,
     TOPIC,
@@ -112,8 +117,8 @@ class Raced(MemoryTransport):
 
     life: Life
 
-    def outbox(self, partition: Partition, *, legacy: bool = False) -> MemoryOutbox:
-        made = super().outbox(partition, legacy=legacy)
+    def publisher(self, partition: Partition, *, legacy: bool = False) -> MemoryPublisher:
+        made = super().publisher(partition, legacy=legacy)
         acquire = made.acquire
 
         def late() -> bool:

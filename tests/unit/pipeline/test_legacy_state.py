@@ -85,7 +85,7 @@ def test_a_legacy_state_is_continued_by_the_stream_that_wrote_it() -> None:
 
 def test_its_previous_owner_is_fenced_before_it_is_read() -> None:
     made = legacy(BLUE)
-    old = transport(made, BLUE).outbox(PLACE, legacy=True)
+    old = transport(made, BLUE).publisher(PLACE, legacy=True)
     old.acquire()
     old.begin()
     assert Life(made, BLUE).run()
@@ -203,7 +203,7 @@ def test_a_legacy_state_before_the_first_chunk_says_where_to_begin() -> None:
 def test_an_older_release_is_fenced_and_refuses_where_there_was_no_state_yet() -> None:
     made = broker()
     fill(made, VALUES[:10])
-    old = transport(made, BLUE).outbox(PLACE, legacy=True)
+    old = transport(made, BLUE).publisher(PLACE, legacy=True)
     old.acquire()
     fill(made, VALUES[10:])
     assert Life(made, BLUE).run()
@@ -223,7 +223,7 @@ def test_an_older_release_that_comes_back_voids_the_migration() -> None:
         def input_log(self, partition: Partition) -> MemoryStateLog:
             if comes_back.pop():
                 comes_back.append(False)
-                transport(made, BLUE).outbox(partition, legacy=True).acquire()
+                transport(made, BLUE).publisher(partition, legacy=True).acquire()
             return super().input_log(partition)
 
     disturbed = Disturbed(made, "blue", BLUE.state_topics, "blue")
@@ -286,7 +286,7 @@ def test_a_legacy_merge_goes_on_without_a_gap() -> None:
         write_state(made, place, exported(transport(first, merging()), merging(), place))
         made._advised["g", place] = 0
     write_merge(made, decode_merge_progress(progress or b""))
-    old = transport(made, merging()).merge_outbox(legacy=True)
+    old = transport(made, merging()).merge_publisher(legacy=True)
     old.acquire()
     old.begin()
     life = Life(made, merging())

@@ -148,7 +148,7 @@ def test_a_commit_of_unknown_outcome_is_not_another_owners_doing() -> None:
 def contested(life: Life) -> None:
     """Somebody else takes the merge over whenever there is something to publish."""
     for number in range(20):
-        outsider(life.broker).merge_outbox().acquire()
+        outsider(life.broker).merge_publisher().acquire()
         more(life.broker, 0, 15, seed=number)
         assert life.run(60)
         life.now += EVERY
@@ -178,13 +178,13 @@ def test_a_task_finds_its_progress_behind_many_merged_rankings() -> None:
     first = Life(made, merging())
     settle(first)
     first.die()
-    outbox = outsider(made).merge_outbox()
-    outbox.acquire()
+    publisher = outsider(made).merge_publisher()
+    publisher.acquire()
     (last,) = [m.value for m in made.committed(STATE) if m.key == merging().owner.merge_key][-1:]
     for _ in range(1000):
-        outbox.begin()
-        outbox.send([OutgoingRecord(STATE, merging().owner.merge_key, last, partition=0)])
-        outbox.commit()
+        publisher.begin()
+        publisher.send([OutgoingRecord(STATE, merging().owner.merge_key, last, partition=0)])
+        publisher.commit()
     second = Life(made, merging())
     settle(second)
     restored = {event.partition.number: event for event in second.of(events.Restored)}

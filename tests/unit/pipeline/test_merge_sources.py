@@ -7,7 +7,7 @@ from stream_fs.pipeline.administration import begin_at, forget
 from stream_fs.pipeline.merge import snapshot_cache
 from stream_fs.pipeline.ports import OutgoingRecord, Partition
 from stream_fs.selector import View, params
-from tests.support.memory_broker import MemoryBroker, MemoryOutbox
+from tests.support.memory_broker import MemoryBroker, MemoryPublisher
 from tests.unit.pipeline.lives import DIMENSIONS, STATE, TOPIC, Life, broker
 from tests.unit.pipeline.merges import (
     give,
@@ -123,13 +123,13 @@ def test_what_is_known_stays_in_while_an_open_transaction_hides_the_new() -> Non
     assert last_sources(made) == {0: 7, 1: 1, 2: 1}
 
 
-def open_transaction(made: MemoryBroker) -> MemoryOutbox:
+def open_transaction(made: MemoryBroker) -> MemoryPublisher:
     """Somebody died in the midst of a transaction on the last partition."""
-    outbox = outsider(made).outbox(LAST)
-    outbox.acquire()
-    outbox.begin()
-    outbox.send([OutgoingRecord(STATE, b"open", b"", partition=LAST.number)])
-    return outbox
+    publisher = outsider(made).publisher(LAST)
+    publisher.acquire()
+    publisher.begin()
+    publisher.send([OutgoingRecord(STATE, b"open", b"", partition=LAST.number)])
+    return publisher
 
 
 def test_a_partition_that_begins_anew_leaves_until_it_has_a_chunk() -> None:

@@ -34,10 +34,10 @@ class Slow(Life):
         poll = MemoryInput.poll
 
         def observed(
-            source: MemoryInput, timeout: float, most: int | None = None
+            source: MemoryInput, timeout: float, max_records: int | None = None
         ) -> Mapping[Partition, Sequence[Message]]:
             self.polls.append(self.now)
-            return poll(source, timeout, most)
+            return poll(source, timeout, max_records)
 
         patch.setattr(MemoryInput, "poll", observed)
 

@@ -12,7 +12,7 @@ from stream_fs.errors import AbortableError
 from stream_fs.pipeline import events
 from stream_fs.pipeline.ports import OutgoingRecord, Partition, Transport
 from stream_fs.service.process.executor import CommitThreads
-from tests.support.memory_broker import MemoryBroker, MemoryOutbox, MemoryTransport
+from tests.support.memory_broker import MemoryBroker, MemoryPublisher, MemoryTransport
 from tests.unit.pipeline.lives import (
     TOPIC,
     Life,
@@ -50,7 +50,7 @@ class Gate:
             self.expired |= not self.open.wait(HANG_SECONDS)
 
 
-class SlowOutbox(MemoryOutbox):
+class SlowPublisher(MemoryPublisher):
     gate: Gate
     failing: list[str]
 
@@ -74,10 +74,10 @@ class SlowTransport(MemoryTransport):
 
     gate: Gate
 
-    def outbox(self, partition: Partition, *, legacy: bool = False) -> MemoryOutbox:
+    def publisher(self, partition: Partition, *, legacy: bool = False) -> MemoryPublisher:
         if partition != SLOW or legacy:
-            return super().outbox(partition, legacy=legacy)
-        made = SlowOutbox(self.broker, self._identity(str(partition), legacy=legacy))
+            return super().publisher(partition, legacy=legacy)
+        made = SlowPublisher(self.broker, self._identity(str(partition), legacy=legacy))
         made.gate, made.failing = self.gate, ["once"]
         return made
 

@@ -147,7 +147,7 @@ def test_what_the_log_seems_to_hold_is_waited_for_so_long_and_no_longer(
 def test_the_records_of_an_open_transaction_are_not_waited_for(aside: Executor) -> None:
     made = broker()
     fill(made, VALUES)
-    producer = made.transport("other", {}).outbox(Partition(TOPIC, 0))
+    producer = made.transport("other", {}).publisher(Partition(TOPIC, 0))
     assert producer.acquire()
     producer.begin()
     producer.send([OutgoingRecord(TOPIC, None, value, partition=0) for value in VALUES])

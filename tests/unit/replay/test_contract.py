@@ -21,7 +21,7 @@ from stream_fs.replay.transport import FileTransport
 from stream_fs.wire import DeclaredView
 from tests.contracts.backend import Published
 from tests.contracts.input import InputContract
-from tests.contracts.outbox import OutboxContract
+from tests.contracts.publisher import PublisherContract
 from tests.contracts.state_log import StateLogContract
 
 TOPIC = "topic"
@@ -100,8 +100,8 @@ def _closed(backend: FileBackend) -> object:
     backend.close()
 
 
-class TestFileOutbox:
-    _ = OutboxContract
+class TestFilePublisher:
+    _ = PublisherContract
     test_committed_at_once = _.test_what_is_committed_is_published_at_once_and_not_before
     test_nothing_to_send_is_fine = _.test_nothing_to_send_is_fine
     test_what_is_aborted_never_happened = _.test_what_is_aborted_never_happened
@@ -109,10 +109,10 @@ class TestFileOutbox:
     test_the_old_owner = _.test_the_old_owner_can_publish_nothing_more
     test_who_was_fenced_may_take_over_again = _.test_who_was_fenced_may_take_over_again
     test_an_owner_may_take_over_once_more = _.test_an_owner_may_take_over_once_more
-    test_a_fenced_outbox = _.test_a_fenced_outbox_can_be_aborted_and_closed
+    test_a_fenced_publisher = _.test_a_fenced_publisher_can_be_aborted_and_closed
     test_a_legacy_owner = _.test_a_legacy_owner_is_another_one
     test_closing_voids_an_open_transaction = _.test_closing_voids_an_open_transaction
-    test_never_took_over = _.test_an_outbox_that_never_took_over_can_be_closed
+    test_never_took_over = _.test_a_publisher_that_never_took_over_can_be_closed
 
 
 class TestJournalLog:

@@ -101,7 +101,7 @@ properties = { "client.rack" = "r", "check.crcs" = true }
     kafka = configuration.kafka_settings()
     assert (kafka.bootstrap, kafka.group) == ("one:1,two:2", "group")
     assert kafka.rebalance is Rebalance.CONSUMER
-    assert (kafka.transaction_timeout, kafka.patience) == (15, 7)
+    assert (kafka.transaction_timeout, kafka.timeout) == (15, 7)
     assert kafka.largest_message == 2000
     assert kafka.properties == {"client.rack": "r", "check.crcs": True}
 

@@ -42,7 +42,7 @@ class Watched:
 
     def __init__(self, folder: Path, text: str = SHAPED) -> None:
         self.now = NOW
-        self.complaint: str | None = None
+        self.connection_error: str | None = None
         self.health = READY
         self.observe = StatusObserver(loaded(folder, text), lambda: self.now)
 
@@ -54,7 +54,7 @@ class Watched:
 
     def encoded(self) -> dict[str, Any]:
         plain: dict[str, Any] = orjson.loads(
-            encode(self.observe.status(self.health, self.complaint))
+            encode(self.observe.status(self.health, self.connection_error))
         )
         return plain
 
@@ -231,10 +231,10 @@ def test_dead_letters_by_reason(watched: Watched) -> None:
 
 def test_without_a_broker_everything_waits(watched: Watched) -> None:
     watched.observe(events.PhaseChanged(HERE, "running"))
-    watched.complaint = "no broker answers"
+    watched.connection_error = "no broker answers"
     assert watched.partition()["state"] == "waiting"
     assert watched.partition()["reason"] == "no broker answers"
-    watched.complaint = None
+    watched.connection_error = None
     assert (watched.partition()["state"], watched.partition()["reason"]) == ("running", None)
 
 
@@ -393,14 +393,14 @@ def test_a_secret_is_not_told_whoever_says_it(tmp_path: Path) -> None:
     watched.observe(events.PhaseChanged(HERE, "running"))
     watched.observe(events.TransactionFailed(HERE, "retried", f"denied: {secret}"))
     watched.health = Health(alive=True, ready=False, reason=f"waiting for the broker: {secret}!")
-    served = status_pages(lambda: watched.observe.status(watched.health, watched.complaint))
+    served = status_pages(lambda: watched.observe.status(watched.health, watched.connection_error))
     for path, page in served.items():
         body = page().body
         assert secret.encode() not in body, path
         assert b"our-id" not in body, path
         assert b"localhost:9092" not in body, path
     assert watched.partition()["reason"] == "denied: <redacted>"
-    watched.complaint = f"{secret} is wrong"
+    watched.connection_error = f"{secret} is wrong"
     assert watched.partition()["reason"] == "<redacted> is wrong"
 
 

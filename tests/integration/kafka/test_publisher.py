@@ -1,4 +1,4 @@
-"""The outbox beyond its contract: sizes, places that are not there, and time."""
+"""The publisher beyond its contract: sizes, places that are not there, and time."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import pytest
 from confluent_kafka import Producer
 
 from stream_fs.errors import AbortableError, FatalError, FencedError
-from stream_fs.kafka import dead_letters_plan
-from stream_fs.kafka.publisher import KafkaOutbox
+from stream_fs.kafka import dead_letters_spec
+from stream_fs.kafka.publisher import KafkaPublisher
 from stream_fs.pipeline.ports import OutgoingRecord, Partition
 from stream_fs.records import BadRecord, Message, Payload
-from stream_fs.service.topics import topic_plans, topic_problems
+from stream_fs.service.topics import topic_problems, topic_specs
 from stream_fs.wire.dead_letters import DeadLetter, dead_letter, dead_letter_limit
 from tests.contracts.backend import Published
 from tests.contracts.waiting import owner, published, until
@@ -27,29 +27,29 @@ from tests.unit.service.existing import Existing
 def test_a_record_larger_than_the_client_takes(backend: KafkaBackend) -> None:
     topic = backend.topic()
     settings = replace(backend.settings(), largest_message=100_000)
-    outbox = owner(KafkaOutbox(settings, backend.topics.unique("id")))
-    outbox.begin()
+    publisher = owner(KafkaPublisher(settings, backend.topics.unique("id")))
+    publisher.begin()
     with pytest.raises(FatalError, match=rf"200003 bytes to {topic}.*max\.message\.bytes"):
-        outbox.send([OutgoingRecord(topic, b"key", bytes(200_000))])
-    outbox.abort()
-    outbox.close()
+        publisher.send([OutgoingRecord(topic, b"key", bytes(200_000))])
+    publisher.abort()
+    publisher.close()
 
 
 def test_a_record_larger_than_the_topic_takes(backend: KafkaBackend) -> None:
     topic = backend.topics.create(config={"max.message.bytes": "10000"})
-    outbox = owner(backend.transport().outbox(Partition(topic, 0)))
-    outbox.begin()
+    publisher = owner(backend.transport().publisher(Partition(topic, 0)))
+    publisher.begin()
     with pytest.raises(FatalError, match=r"max\.message\.bytes of the topic"):
-        outbox.send(
+        publisher.send(
             [OutgoingRecord(topic, b"key", bytes(size), partition=0) for size in (1, 20_000, 2)]
         )
-    outbox.close()
-    outbox = owner(backend.transport().outbox(Partition(topic, 0)))
-    outbox.begin()
-    outbox.send([OutgoingRecord(topic, b"key", b"small", partition=0)])
-    outbox.commit()
+    publisher.close()
+    publisher = owner(backend.transport().publisher(Partition(topic, 0)))
+    publisher.begin()
+    publisher.send([OutgoingRecord(topic, b"key", b"small", partition=0)])
+    publisher.commit()
     assert published(backend, topic, 1) == [Published(b"key", b"small")]
-    outbox.close()
+    publisher.close()
 
 
 def test_a_dead_letter_of_the_largest_record_that_an_input_topic_may_hold(
@@ -64,7 +64,7 @@ def test_a_dead_letter_of_the_largest_record_that_an_input_topic_may_hold(
     def refused(allowed: int) -> bool:
         config = {"cleanup.policy": "delete", "max.message.bytes": str(allowed)}
         existing = Existing({"digits": (1, config)})
-        existing.create(topic_plans(configuration, existing))
+        existing.create(topic_specs(configuration, existing))
         return bool(topic_problems(configuration, existing))
 
     allowed = bisect_left(range(2 * largest), True, key=refused) - 1
@@ -101,50 +101,52 @@ def test_the_largest_dead_letter(backend: KafkaBackend) -> None:
 
 def assert_carried(backend: KafkaBackend, largest: int, payload: Payload) -> None:
     """A dead letter passes the client and a topic that is as it was planned."""
-    plan = dead_letters_plan("letters", 1, largest)
+    plan = dead_letters_spec("letters", 1, largest)
     topic = backend.topics.create(config=plan.config)
     settings = replace(backend.settings(), largest_message=largest)
-    outbox = owner(KafkaOutbox(settings, backend.topics.unique("id")))
-    outbox.begin()
-    outbox.send([OutgoingRecord(topic, payload.key, payload.value, payload.headers)])
-    outbox.commit()
-    outbox.close()
+    publisher = owner(KafkaPublisher(settings, backend.topics.unique("id")))
+    publisher.begin()
+    publisher.send([OutgoingRecord(topic, payload.key, payload.value, payload.headers)])
+    publisher.commit()
+    publisher.close()
     (found,) = published(backend, topic, 1)
     assert found == Published(payload.key, payload.value, payload.headers)
 
 
 def test_a_partition_that_is_not_there(backend: KafkaBackend) -> None:
     topic = backend.topic()
-    outbox = owner(backend.transport().outbox(Partition(topic, 0)))
-    outbox.begin()
-    outbox.send(
+    publisher = owner(backend.transport().publisher(Partition(topic, 0)))
+    publisher.begin()
+    publisher.send(
         [OutgoingRecord(topic, b"key", b"value", partition=0)]
     )  # now the client knows the topic
     with pytest.raises(FatalError, match="create the topic"):
-        outbox.send([OutgoingRecord(topic, b"key", b"value", partition=7)])
-    outbox.abort()
-    outbox.close()
+        publisher.send([OutgoingRecord(topic, b"key", b"value", partition=7)])
+    publisher.abort()
+    publisher.close()
 
 
 def test_more_records_than_the_client_queues(backend: KafkaBackend) -> None:
     topic = backend.topic()
     settings = backend.settings(properties={"queue.buffering.max.messages": 10})
-    outbox = owner(KafkaOutbox(settings, backend.topics.unique("id")))
-    outbox.begin()
-    offsets = outbox.send([OutgoingRecord(topic, None, b"%d" % n, partition=0) for n in range(100)])
-    outbox.commit()
+    publisher = owner(KafkaPublisher(settings, backend.topics.unique("id")))
+    publisher.begin()
+    offsets = publisher.send(
+        [OutgoingRecord(topic, None, b"%d" % n, partition=0) for n in range(100)]
+    )
+    publisher.commit()
     assert offsets == list(range(100))
-    outbox.close()
+    publisher.close()
 
 
 def test_who_is_fenced_while_sending(backend: KafkaBackend) -> None:
     topic = backend.topic()
     name = backend.topics.unique("id")
     settings = backend.settings(properties={"queue.buffering.max.messages": 10})
-    old = owner(KafkaOutbox(settings, name))
+    old = owner(KafkaPublisher(settings, name))
     old.begin()
     old.send([OutgoingRecord(topic, None, b"old", partition=0)])
-    new = owner(KafkaOutbox(settings, name))
+    new = owner(KafkaPublisher(settings, name))
     with pytest.raises(FencedError) as caught:
         old.send([OutgoingRecord(topic, None, b"old", partition=0)] * 1000)
     assert not caught.value.outcome_unknown
@@ -159,29 +161,31 @@ def test_records_that_are_not_acknowledged_in_time_void_the_transaction(
     backend: KafkaBackend,
 ) -> None:
     topic = backend.topic()
-    settings = replace(backend.settings(), patience=0.000_001)
-    outbox = owner(KafkaOutbox(settings, backend.topics.unique("id")))
-    outbox.begin()
+    settings = replace(backend.settings(), timeout=0.000_001)
+    publisher = owner(KafkaPublisher(settings, backend.topics.unique("id")))
+    publisher.begin()
     with pytest.raises(AbortableError, match="not acknowledged"):
-        outbox.send([OutgoingRecord(topic, None, bytes(900_000), partition=0) for _ in range(20)])
-    outbox.close()
+        publisher.send(
+            [OutgoingRecord(topic, None, bytes(900_000), partition=0) for _ in range(20)]
+        )
+    publisher.close()
     assert backend.published(topic) == []
 
 
 def test_a_transaction_that_takes_too_long_is_fenced(own_backend: KafkaBackend) -> None:
     topic = own_backend.topic()
     settings = replace(own_backend.settings(), transaction_timeout=5.0)
-    outbox = KafkaOutbox(settings, own_backend.topics.unique("id"))
-    owner(outbox).begin()
-    outbox.send([OutgoingRecord(topic, b"key", b"late", partition=0)])
+    publisher = KafkaPublisher(settings, own_backend.topics.unique("id"))
+    owner(publisher).begin()
+    publisher.send([OutgoingRecord(topic, b"key", b"late", partition=0)])
     place = Partition(topic, 0)
     end = own_backend.end_of(place)
     until(lambda: own_backend.end_of(place) > end, "the broker ends the transaction")
     with pytest.raises(FencedError, match="open for longer than 5 s") as caught:
-        outbox.commit()
+        publisher.commit()
     assert caught.value.outcome_unknown, "no other owner has taken over"
-    owner(outbox).begin()
-    outbox.send([OutgoingRecord(topic, b"key", b"again", partition=0)])
-    outbox.commit()
+    owner(publisher).begin()
+    publisher.send([OutgoingRecord(topic, b"key", b"again", partition=0)])
+    publisher.commit()
     assert published(own_backend, topic, 1) == [Published(b"key", b"again")]
-    outbox.close()
+    publisher.close()

@@ -10,16 +10,16 @@ from tests.contracts.waiting import everything, owner, until
 def write(backend: Backend, partition: Partition, *values: bytes) -> None:
     """Commit records to the state of a partition."""
     topic = backend.state_topic(partition.topic)
-    outbox = owner(backend.transport().outbox(partition))
-    outbox.begin()
-    outbox.send(
+    publisher = owner(backend.transport().publisher(partition))
+    publisher.begin()
+    publisher.send(
         [OutgoingRecord(topic, b"key", value, partition=partition.number) for value in values]
     )
-    outbox.commit()
-    outbox.close()
+    publisher.commit()
+    publisher.close()
 
 
-class StateLogsContract:
+class StateLogReaderContract:
     """Run on a backend by a subclass with a fixture `backend`."""
 
     def test_the_ends_are_those_of_the_logs(self, backend: Backend) -> None:
@@ -28,7 +28,7 @@ class StateLogsContract:
         write(backend, Partition(two, 0), b"c")
         transport = backend.transport()
         places = [Partition(one, 0), Partition(one, 1), Partition(two, 0)]
-        logs = transport.state_logs()
+        logs = transport.state_log_reader()
         ends = logs.ends([one, two])
         assert sorted(ends) == sorted(places)
         for place in places:
@@ -40,20 +40,20 @@ class StateLogsContract:
 
     def test_the_ends_are_behind_open_transactions(self, backend: Backend) -> None:
         place = Partition(backend.topic(), 0)
-        outbox = owner(backend.transport().outbox(place))
-        outbox.begin()
+        publisher = owner(backend.transport().publisher(place))
+        publisher.begin()
         record = OutgoingRecord(backend.state_topic(place.topic), b"key", b"open", partition=0)
-        (offset,) = outbox.send([record])
-        logs = backend.transport().state_logs()
+        (offset,) = publisher.send([record])
+        logs = backend.transport().state_log_reader()
         assert logs.ends([place.topic])[place] == offset + 1
         logs.close()
-        outbox.close()
+        publisher.close()
 
     def test_partitions_are_read_in_turn(self, backend: Backend) -> None:
         topic = backend.topic(3)
         places = [Partition(topic, number) for number in range(3)]
         expected: dict[Partition, list[bytes | None]] = {place: [] for place in places}
-        logs = backend.transport().state_logs()
+        logs = backend.transport().state_log_reader()
         for turn in range(4):
             for place in places:
                 value = f"{place.number} {turn}".encode()
@@ -70,7 +70,7 @@ class StateLogsContract:
         left, next_one = Partition(topic, 0), Partition(topic, 1)
         write(backend, left, *(b"left %d" % number for number in range(300)))
         write(backend, next_one, b"next")
-        logs = backend.transport().state_logs()
+        logs = backend.transport().state_log_reader()
         for _ in range(3):
             log = logs.log(left)
             records = log.scan(0, log.end())
@@ -84,7 +84,7 @@ class StateLogsContract:
     def test_it_gives_way_after_a_few_records(self, backend: Backend) -> None:
         place = Partition(backend.topic(), 0)
         write(backend, place, *(b"%d" % number for number in range(200)))
-        logs = backend.transport().state_logs()
+        logs = backend.transport().state_log_reader()
         log = logs.log(place)
         run = longest = 0
         for record in log.scan(0, log.end()):
@@ -98,7 +98,7 @@ class StateLogsContract:
         topic = backend.topic()
         old, new = Partition(topic, 0), Partition(topic, 1)
         write(backend, old, b"old")
-        logs = backend.transport().state_logs()
+        logs = backend.transport().state_log_reader()
         log = logs.log(old)
         assert len(everything(log)) == 1
         log.close()
@@ -113,6 +113,6 @@ class StateLogsContract:
         logs.close()
 
     def test_logs_that_were_not_read_can_be_closed(self, backend: Backend) -> None:
-        logs = backend.transport().state_logs()
+        logs = backend.transport().state_log_reader()
         logs.log(Partition(backend.topic(), 0)).close()
         logs.close()
