@@ -18,11 +18,11 @@ from stream_fs.errors import ForeignState, InvalidConfiguration
 from stream_fs.kafka import KafkaTransport, Topics
 from stream_fs.pipeline.administration import (
     PartitionPosition,
-    begin_at,
-    exported,
-    forget,
-    standing,
-    take_in,
+    export_model,
+    import_model,
+    read_position,
+    reset,
+    reset_to_offset,
 )
 from stream_fs.pipeline.ports import Partition, Transport
 from stream_fs.pipeline.settings import StreamSettings
@@ -173,7 +173,7 @@ def _export(arguments: Arguments) -> ExitCode:
     loaded = configuration(arguments)
     with selected(arguments, loaded) as found:
         partition = found.only
-        export = exported(found.transport, found.settings, partition)
+        export = export_model(found.transport, found.settings, partition)
     snapshot, progress = export.snapshot, export.progress
     state = decode(snapshot.manifest, snapshot.parts, loaded.params()).state
     if arguments.selector:
@@ -194,12 +194,14 @@ def _import(arguments: Arguments) -> ExitCode:
     export = _read(arguments.file)
     with selected(arguments, loaded, writing=True, making=True) as found:
         partition = found.only
-        before = standing(found.transport, found.settings, partition).progress
+        before = read_position(found.transport, found.settings, partition).progress
         if before is not None and before.chunk:
             question = f"give up the model of {partition}, which is at chunk {before.chunk}?"
             if not agreed(arguments, question):
                 return ExitCode.PROBLEM
-        taken = take_in(found.transport, found.settings, partition, export, arguments.to_offset)
+        taken = import_model(
+            found.transport, found.settings, partition, export, arguments.to_offset
+        )
     lacking = "" if arguments.to_offset is None else _behind(taken.behind)
     print(f"{partition}: goes on at offset {taken.offset}, behind chunk {taken.chunk}{lacking}")
     return ExitCode.OK
@@ -264,7 +266,7 @@ def _inspect(arguments: Arguments) -> ExitCode:
     expected = loaded.params().fingerprint
     with selected(arguments, loaded) as found:
         for partition in found.partitions:
-            stands = standing(found.transport, found.settings, partition)
+            stands = read_position(found.transport, found.settings, partition)
             text = json.dumps(_plain(stands, expected)) if arguments.json else None
             print(text or _line(stands, expected))
     return ExitCode.OK
@@ -285,7 +287,7 @@ def _reset(arguments: Arguments) -> ExitCode:
         if offset is None:
             return _forget(transport, settings, places)
         (partition,) = places
-        begin_at(transport, settings, partition, offset, keep_model=arguments.keep_model)
+        reset_to_offset(transport, settings, partition, offset, keep_model=arguments.keep_model)
         print(f"{partition}: continues at offset {offset}")
     return ExitCode.OK
 
@@ -300,7 +302,7 @@ def _forget(
     code, refusals = ExitCode.OK, list[ForeignState]()
     for partition in places:
         try:
-            others = forget(transport, settings, partition)
+            others = reset(transport, settings, partition)
         except ForeignState as refusal:
             refusals.append(refusal)
             print(f"{partition}: nothing was changed")

@@ -7,7 +7,7 @@ from stream_fs.cli.checkpoint import kafka_transport
 from stream_fs.errors import InvalidConfiguration
 from stream_fs.kafka import Topics
 from stream_fs.kafka.topics import BROKER_DEFAULT
-from stream_fs.pipeline.administration import foreign_states
+from stream_fs.pipeline.administration import state_errors
 from stream_fs.pipeline.ports import Partition
 from stream_fs.service.configuration import Configuration
 from stream_fs.service.exit_codes import ExitCode
@@ -104,4 +104,4 @@ def _foreign_states(loaded: Configuration, topics: Topics) -> list[str]:
         for topic, count in inputs.items()
         for number in range(min(count, existing.get(states[topic], 0)))
     ]
-    return foreign_states(kafka_transport(loaded), loaded.stream_settings(), partitions)
+    return state_errors(kafka_transport(loaded), loaded.stream_settings(), partitions)

@@ -20,9 +20,9 @@ from stream_fs.errors import (
     CorruptSnapshot,
     InvalidParameter,
 )
-from stream_fs.pipeline.checkpoint_reader import newest_usable
-from stream_fs.pipeline.legacy import legacy_keys, marker, migration_records
-from stream_fs.pipeline.outcome import (
+from stream_fs.pipeline.checkpoint_reader import read_usable_snapshot
+from stream_fs.pipeline.legacy_state import legacy_keys, marker, migration_records
+from stream_fs.pipeline.model import (
     Model,
     extra_of,
     model_of,
@@ -30,9 +30,9 @@ from stream_fs.pipeline.outcome import (
     snapshot_records,
     unranked,
 )
-from stream_fs.pipeline.ownership import LocatedState, acquire, locate
 from stream_fs.pipeline.ports import OutgoingRecord, Partition, Publisher, StateLog, Transport
 from stream_fs.pipeline.settings import StreamSettings
+from stream_fs.pipeline.state_owner import LocatedState, acquire, locate
 from stream_fs.selector import initial_state
 
 T = TypeVar("T")
@@ -79,7 +79,7 @@ class PartitionPosition:
         )
 
 
-class Taken(NamedTuple):
+class ImportResult(NamedTuple):
     """How a partition goes on after an import."""
 
     offset: int
@@ -89,7 +89,7 @@ class Taken(NamedTuple):
     """How many of the last chunks are not in the model."""
 
 
-def standing(
+def read_position(
     transport: Transport, settings: StreamSettings, partition: Partition
 ) -> PartitionPosition:
     """Look, and change nothing."""
@@ -97,7 +97,7 @@ def standing(
     return _standing(transport, found, found.progress)
 
 
-def foreign_states(
+def state_errors(
     transport: Transport, settings: StreamSettings, partitions: Sequence[Partition]
 ) -> list[str]:
     """Why the states of partitions prevent this stream from running, a message each."""
@@ -112,7 +112,7 @@ def foreign_states(
     return problems
 
 
-def forget(transport: Transport, settings: StreamSettings, partition: Partition) -> str | None:
+def reset(transport: Transport, settings: StreamSettings, partition: Partition) -> str | None:
     """Let the partition begin anew where a new one begins (`start`), with an empty model.
 
     The progress record need not be readable. Without a state nothing is changed; then the owners of
@@ -130,7 +130,7 @@ def forget(transport: Transport, settings: StreamSettings, partition: Partition)
     return None
 
 
-def begin_at(
+def reset_to_offset(
     transport: Transport,
     settings: StreamSettings,
     partition: Partition,
@@ -154,16 +154,16 @@ def begin_at(
             acquired.found.check_others()
             acquired.bounds().check(offset)
             state = initial_state(settings.params, settings.origin(partition))
-            model = Model(state, offset, None, settings.cut)
+            model = Model(state, offset, None, settings.chunk_policy)
         acquired.install(model)
 
 
-def exported(transport: Transport, settings: StreamSettings, partition: Partition) -> Export:
+def export_model(transport: Transport, settings: StreamSettings, partition: Partition) -> Export:
     """The model of a partition and how far its rankings are, which may be some chunks further.
 
     Nothing is acquired, and a running service continues. If compaction removes the snapshot
     meanwhile, a newer one is read. Raises `InvalidParameter` before the first chunk, and what
-    `LocatedState.check` and `newest_usable` raise.
+    `LocatedState.check` and `read_usable_snapshot` raise.
     """
     before: Progress | None = None
     while True:
@@ -172,7 +172,9 @@ def exported(transport: Transport, settings: StreamSettings, partition: Partitio
         progress = _standing(transport, found, found.progress).begun()
         try:
             with closing(transport.state_log(partition)) as log:
-                restored, _ = _to_the_end(newest_usable(log, found.keys, progress, settings.params))
+                restored, _ = _to_the_end(
+                    read_usable_snapshot(log, found.keys, progress, settings.params)
+                )
         except CorruptSnapshot:
             if progress == before:
                 raise
@@ -183,13 +185,13 @@ def exported(transport: Transport, settings: StreamSettings, partition: Partitio
             return Export(encode(model.state, model.next, extra_of(model)), named)
 
 
-def take_in(
+def import_model(
     transport: Transport,
     settings: StreamSettings,
     partition: Partition,
     export: Export,
     to_offset: int | None,
-) -> Taken:
+) -> ImportResult:
     """Let the partition go on from an exported model, and with the sequence of its rankings.
 
     At the exported offset, chunks that the model lacks are folded in again from the input, which
@@ -212,10 +214,10 @@ def take_in(
             bounds.check(model.next)
             bounds.check(progress.next_offset)
             acquired.install(model, replace(progress, owner=settings.owner))
-            return Taken(progress.next_offset, progress.chunk, behind)
+            return ImportResult(progress.next_offset, progress.chunk, behind)
         bounds.check(to_offset)
         acquired.install(_at(model, progress.chunk, to_offset))
-        return Taken(to_offset, progress.chunk, behind)
+        return ImportResult(to_offset, progress.chunk, behind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +245,7 @@ class _Acquired:
     def model(self, progress: Progress) -> Model:
         """The model of the newest snapshot."""
         params = self.settings.params
-        restored, _ = _to_the_end(newest_usable(self.log, self.found.keys, progress, params))
+        restored, _ = _to_the_end(read_usable_snapshot(self.log, self.found.keys, progress, params))
         return model_of(restored)
 
     def install(self, model: Model, published: Progress | None = None) -> None:

@@ -82,7 +82,7 @@ def read_snapshot(
     return decode(manifest, parts, params)
 
 
-def newest_usable(
+def read_usable_snapshot(
     log: StateLog, keys: StateKeys, progress: Progress, params: Params
 ) -> Generator[None, None, tuple[Restored, str | None]]:
     """The newest snapshot that is whole, and why a newer one was passed over.

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from stream_fs.pipeline.outcome import Model, PublishableChunk, UpdatedChunk
+from stream_fs.pipeline.model import Model, PublishableChunk, UpdatedChunk
 from stream_fs.pipeline.transaction import Clock
 
 

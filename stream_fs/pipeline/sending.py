@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from stream_fs.checkpoint import Progress, SnapshotPlace
-from stream_fs.pipeline.legacy import marker, migration_records
-from stream_fs.pipeline.outcome import (
+from stream_fs.pipeline.legacy_state import marker, migration_records
+from stream_fs.pipeline.model import (
     Model,
     PublishableChunk,
     progress_record,

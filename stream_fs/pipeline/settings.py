@@ -94,7 +94,7 @@ class StreamSettings:
         return f"{self.stream}/{partition}"
 
     @property
-    def cut(self) -> ChunkPolicy:
+    def chunk_policy(self) -> ChunkPolicy:
         """How the stream is cut into chunks."""
         first = max(self.chunk_records, self.params.first_chunk_rows)
         return ChunkPolicy(self.chunk_records, first, self.chunk_max_span)

@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from stream_fs.checkpoint import Progress, StateKeys
 from stream_fs.errors import ForeignState, OffsetGone
 from stream_fs.pipeline import events
-from stream_fs.pipeline.checkpoint_reader import newest_usable
-from stream_fs.pipeline.legacy import legacy_keys
-from stream_fs.pipeline.outcome import Model, model_of
-from stream_fs.pipeline.ownership import LocatedState, acquire, locate
+from stream_fs.pipeline.checkpoint_reader import read_usable_snapshot
+from stream_fs.pipeline.legacy_state import legacy_keys
+from stream_fs.pipeline.model import Model, model_of
 from stream_fs.pipeline.ports import Input, Partition, Publisher, StateLog, Transport
 from stream_fs.pipeline.sending import BatchContent
 from stream_fs.pipeline.settings import StreamSettings
+from stream_fs.pipeline.state_owner import LocatedState, acquire, locate
 from stream_fs.pipeline.transaction import Steps, TransactionRunner
 from stream_fs.selector import initial_state
 
@@ -145,7 +145,9 @@ class Takeover:
         self, log: StateLog, keys: StateKeys, progress: Progress
     ) -> Generator[None, None, Taken]:
         """The model of the newest snapshot that is whole."""
-        restored, fallback = yield from newest_usable(log, keys, progress, self._settings.params)
+        restored, fallback = yield from read_usable_snapshot(
+            log, keys, progress, self._settings.params
+        )
         model = model_of(restored)
         if fallback is not None:
             # The next snapshot takes the place of the damaged one, not of the whole one.
@@ -157,7 +159,7 @@ class Takeover:
         low, high = self._input.bounds(self._partition)
         state = initial_state(self._settings.params, self._settings.origin(self._partition))
         start = low if self._settings.start == "earliest" else high
-        return Model(state, start, None, self._settings.cut)
+        return Model(state, start, None, self._settings.chunk_policy)
 
     def _check_input(self, offset: int) -> None:
         low, high = self._input.bounds(self._partition)

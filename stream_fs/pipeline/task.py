@@ -17,10 +17,8 @@ Where the stream is behind, chunks wait for a moment for those behind them, and 
 
 from __future__ import annotations
 
-import time
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Final
 
 from stream_fs.checkpoint import Progress
@@ -28,18 +26,17 @@ from stream_fs.errors import BoundaryMoved, TransportError
 from stream_fs.pipeline import events
 from stream_fs.pipeline.chunker import Chunker
 from stream_fs.pipeline.coming import InFlightBatch
-from stream_fs.pipeline.outcome import Model, PublishableChunk, UpdatedChunk, announce, fold
+from stream_fs.pipeline.model import Model, PublishableChunk, UpdatedChunk, announce, fold
 from stream_fs.pipeline.ports import Input, Partition, Publisher, Transport
 from stream_fs.pipeline.sending import BatchContent, SnapshotMark
 from stream_fs.pipeline.settings import ChunkPolicy, StreamSettings
 from stream_fs.pipeline.takeover import Takeover
 from stream_fs.pipeline.transaction import (
     MOMENT,
-    Executor,
     Failure,
+    Runtime,
     Steps,
     TransactionRunner,
-    at_once,
     retrying,
 )
 from stream_fs.pipeline.waiting import LingerBuffer, LingeringChunk
@@ -52,21 +49,6 @@ _SHORT_SECONDS: Final = 0.1
 pause a partition costs what was fetched of it in advance, far more than a usual transaction."""
 
 
-@dataclass(frozen=True, slots=True)
-class Runtime:
-    """What a task is handed: time, an observer, and a hook that is told every step of a commit.
-
-    `aside` has transactions done; where that is another thread, so is the hook called, but for its
-    steps before and after. `sleep` waits where an end in order has nothing else to do.
-    """
-
-    clock: Callable[[], float]
-    observe: events.Observer
-    step: Callable[[str], None] = lambda _: None
-    aside: Executor = at_once
-    sleep: Callable[[float], None] = time.sleep
-
-
 class PartitionTask:
     """The model, the open chunk and the publisher of one partition."""
 
@@ -77,29 +59,29 @@ class PartitionTask:
         decoder: RecordDecoder,
         transport: Transport,
         source: Input,
-        around: Runtime,
+        runtime: Runtime,
     ) -> None:
         self.partition = partition
         self._settings = settings
         self._input = source
-        self._around = around
+        self._runtime = runtime
         self._publisher: Publisher = transport.publisher(partition)
         self._transactions = TransactionRunner(
-            self._publisher, around.clock, self._failed, around.aside, around.sleep
+            self._publisher, runtime.clock, self._failed, runtime.executor, runtime.sleep
         )
-        self._sender = BatchContent(partition, settings, self._publisher, around.step)
+        self._sender = BatchContent(partition, settings, self._publisher, runtime.crash_hook)
         self._takeover = Takeover(
-            partition, settings, transport, source, self._publisher, around.observe
+            partition, settings, transport, source, self._publisher, runtime.observe
         )
         self._decoder = decoder
         self._model: Model | None = None  # as committed
         self._coming: InFlightBatch | None = None
-        self._waiting = LingerBuffer(settings.linger, around.clock)  # behind what is coming
+        self._waiting = LingerBuffer(settings.linger, runtime.clock)  # behind what is coming
         self._obstacle: Exception | None = None  # to the chunk behind those
         self._chunker: Chunker | None = None
         self._progress: Progress | None = None
         self._saved_cut: ChunkPolicy | None = None
-        self._hindrance: str | None = None
+        self._restore_error: str | None = None
         self._held = True  # the input delivers nothing of the partition
         self._work: Steps | None = self._restoring()
         self._enter("taking_over")
@@ -110,9 +92,9 @@ class PartitionTask:
         return self._phase
 
     @property
-    def hindrance(self) -> str | None:
+    def restore_error(self) -> str | None:
         """Why the last attempt to restore the model came to nothing; None once it is restored."""
-        return self._hindrance
+        return self._restore_error
 
     @property
     def lag(self) -> int | None:
@@ -132,7 +114,7 @@ class PartitionTask:
         if self._chunker is None or newest is None:
             return
         batch = self._chunker.add(messages)
-        self._around.observe(
+        self._runtime.observe(
             events.RecordsRead(
                 self.partition,
                 good=len(batch.good),
@@ -179,14 +161,14 @@ class PartitionTask:
         A start that is being recorded is left to the next owner, with the first chunk.
         """
         while self._work is not None and self._coming is not None and self._progress is not None:
-            left = deadline - self._around.clock()
+            left = deadline - self._runtime.clock()
             if left <= 0:
                 return
             self._transactions.settle(left)
             self._step(self._work)
         if self._work is not None or self._model is None or self._progress is None:
             return
-        if self._around.clock() >= deadline:  # others have used up the time
+        if self._runtime.clock() >= deadline:  # others have used up the time
             return
         if self._progress.snapshots[0].chunk < self._model.state.chunk == self._progress.chunk:
             self._commit_snapshot(self._model, self._progress, deadline)
@@ -202,26 +184,26 @@ class PartitionTask:
 
     def _restoring(self) -> Steps:
         """Take over and restore, from the beginning again wherever the broker does not answer."""
-        began = self._around.clock()
-        yield from retrying(lambda: self._restore(began), self._around.clock, self._restore_failed)
-        self._hindrance = None
+        began = self._runtime.clock()
+        yield from retrying(lambda: self._restore(began), self._runtime.clock, self._restore_failed)
+        self._restore_error = None
 
     def _restore_failed(self, error: str) -> None:
-        self._hindrance = error
-        self._around.observe(events.RestoreFailed(self.partition, error))
+        self._restore_error = error
+        self._runtime.observe(events.RestoreFailed(self.partition, error))
 
     def _restore(self, began: float) -> Steps:
         taken = yield from self._takeover.attempt(
             self._transactions, self._sender, lambda: self._enter("restoring")
         )
         self._begin(taken.model, taken.progress)
-        self._around.observe(
+        self._runtime.observe(
             events.Restored(
                 self.partition,
                 chunk=taken.model.state.chunk,
                 behind=taken.behind,
                 offset=taken.model.next,
-                seconds=self._around.clock() - began,
+                seconds=self._runtime.clock() - began,
                 fallback=taken.fallback,
                 migrated=taken.migrated,
             )
@@ -273,8 +255,8 @@ class PartitionTask:
             if self._replaying:  # it will have the records that wait for it
                 self._check_boundary(newest.chunk, self._chunker.reach)
             return None
-        began = self._around.clock()
-        return LingeringChunk(fold(newest, ready, cut), self._around.clock() - began)
+        began = self._runtime.clock()
+        return LingeringChunk(fold(newest, ready, cut), self._runtime.clock() - began)
 
     @property
     def _awaits_more(self) -> bool:
@@ -316,7 +298,7 @@ class PartitionTask:
         if self._awaits_more:
             self._release()
             return False
-        short = self._around.clock() - self._coming.ready < _SHORT_SECONDS
+        short = self._runtime.clock() - self._coming.ready < _SHORT_SECONDS
         if self._waiting and self._progress is not None and short:
             self._transactions.settle(MOMENT)
             return True
@@ -358,7 +340,7 @@ class PartitionTask:
         """How the next chunk is cut: a replayed one as it was then, whatever is configured now."""
         if self._replaying and self._model is not None:
             return self._model.cut
-        return self._settings.cut
+        return self._settings.chunk_policy
 
     def _replayed(self, folded: UpdatedChunk) -> None:
         """A chunk that an earlier life has published: take it over, and compare the last one."""
@@ -370,7 +352,7 @@ class PartitionTask:
         if outcome.model.state.chunk == self._progress.chunk:
             same = self._progress.fingerprint == self._settings.params.fingerprint
             if same and outcome.digest != self._progress.digest:
-                self._around.observe(
+                self._runtime.observe(
                     events.ReplayDiverged(self.partition, outcome.model.state.chunk)
                 )
             self._enter("running")
@@ -389,18 +371,18 @@ class PartitionTask:
     def _updated(self, chunk: LingeringChunk, *, replayed: bool) -> None:
         """Tell of a folded chunk: not before those before it are through."""
         folded, seconds = chunk
-        self._around.observe(
+        self._runtime.observe(
             events.ChunkUpdated(
                 self.partition, folded.report, seconds, replayed, folded.cut.records
             )
         )
-        self._around.step("updated")
+        self._runtime.crash_hook("updated")
 
     def _publishing(self, chunks: Sequence[UpdatedChunk]) -> Steps:
         """One transaction, tried until it is through or the task is fenced."""
         assert self._model is not None
         self._coming = coming = InFlightBatch(
-            self._model, chunks, self._announce, self._around.clock
+            self._model, chunks, self._announce, self._runtime.clock
         )
         if self._progress is None:
             yield from self._starting(self._model)
@@ -411,14 +393,14 @@ class PartitionTask:
                 [outcome for outcome, _ in coming.announced()], before, self._saved_cut
             )
         )
-        self._around.step("committed")
+        self._runtime.crash_hook("committed")
         announced = coming.announced()
         last = announced[-1].outcome.model
         self._model, self._progress, self._saved_cut = last, progress, last.cut
         self._coming = None
         for outcome, seconds in announced:
             ends = outcome.model is last
-            self._around.observe(
+            self._runtime.observe(
                 events.ChunkCommitted(
                     self.partition,
                     ranking=outcome.ranking,
@@ -433,7 +415,7 @@ class PartitionTask:
                 )
             )
         self._input.commit_group_offset({self.partition: last.next})
-        self._around.step("advised")
+        self._runtime.crash_hook("advised")
         if coming.obstacle is not None:
             raise coming.obstacle
         if self._phase == "publishing":
@@ -444,14 +426,14 @@ class PartitionTask:
         started = yield from self._transactions.through(lambda: self._sender.start(model))
         yield from retrying(
             lambda: self._takeover.check_others(self._transactions, self._sender),
-            self._around.clock,
+            self._runtime.clock,
             lambda error: self._failed("retried", error),
         )
         self._progress = started
 
     def _failed(self, outcome: Failure, error: str) -> None:
         """Tell of a failed attempt, and take no more messages until one comes through."""
-        self._around.observe(events.TransactionFailed(self.partition, outcome, error))
+        self._runtime.observe(events.TransactionFailed(self.partition, outcome, error))
         if self._phase != "publishing":
             self._enter("publishing")
             self._hold()
@@ -462,15 +444,15 @@ class PartitionTask:
         One attempt: without it the next owner replays a few chunks, and nothing is lost.
         """
         try:
-            left = deadline - self._around.clock()
+            left = deadline - self._runtime.clock()
             self._progress, size = self._transactions.once(
                 lambda: self._sender.snapshot(model, progress), left
             )
         except (TransportError, TimeoutError) as error:
-            self._around.observe(events.TransactionFailed(self.partition, "given_up", str(error)))
+            self._runtime.observe(events.TransactionFailed(self.partition, "given_up", str(error)))
             return
-        self._around.observe(events.SnapshotCommitted(self.partition, model.state.chunk, size))
+        self._runtime.observe(events.SnapshotCommitted(self.partition, model.state.chunk, size))
 
     def _enter(self, phase: events.Phase) -> None:
         self._phase = phase
-        self._around.observe(events.PhaseChanged(self.partition, phase))
+        self._runtime.observe(events.PhaseChanged(self.partition, phase))

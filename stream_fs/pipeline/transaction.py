@@ -11,9 +11,11 @@ import time
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, TypeVar, cast
 
 from stream_fs.errors import AbortableError, RetriableError
+from stream_fs.pipeline import events
 from stream_fs.pipeline.ports import Publisher
 
 MOMENT = 0.001
@@ -30,7 +32,7 @@ Executor: TypeAlias = Callable[[Callable[[], Any]], "Future[Any]"]
 """Has something called, perhaps by another thread."""
 
 
-def at_once(call: Callable[[], Any]) -> Future[Any]:
+def run_inline(call: Callable[[], Any]) -> Future[Any]:
     """The `Executor` that does it here and now."""
     future: Future[Any] = Future()
     try:
@@ -38,6 +40,21 @@ def at_once(call: Callable[[], Any]) -> Future[Any]:
     except BaseException as error:  # noqa: BLE001  # raised where the result is asked for
         future.set_exception(error)
     return future
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """What a task is handed: time, an observer, and a hook that is told every step of a commit.
+
+    `aside` has transactions done; where that is another thread, so is the hook called, but for its
+    steps before and after. `sleep` waits where an end in order has nothing else to do.
+    """
+
+    clock: Callable[[], float]
+    observe: events.Observer
+    crash_hook: Callable[[str], None] = lambda _: None
+    executor: Executor = run_inline
+    sleep: Callable[[float], None] = time.sleep
 
 
 class TransactionRunner:
@@ -51,13 +68,13 @@ class TransactionRunner:
         publisher: Publisher,
         clock: Clock,
         failed: Callable[[Failure, str], None],
-        aside: Executor = at_once,
+        executor: Executor = run_inline,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._publisher = publisher
         self._clock = clock
         self._failed = failed
-        self._aside = aside
+        self._executor = executor
         self._sleep = sleep
         self._call: Future[Any] | None = None
         self._open = False
@@ -65,7 +82,7 @@ class TransactionRunner:
 
     def of(self, publisher: Publisher) -> TransactionRunner:
         """Transactions of another publisher, with the same clock, executor and callbacks."""
-        return TransactionRunner(publisher, self._clock, self._failed, self._aside, self._sleep)
+        return TransactionRunner(publisher, self._clock, self._failed, self._executor, self._sleep)
 
     @property
     def ended(self) -> float:
@@ -102,7 +119,7 @@ class TransactionRunner:
 
         Raises what the publisher does, and TimeoutError where it takes longer.
         """
-        self._call = call = self._aside(lambda: self._attempt(send))
+        self._call = call = self._executor(lambda: self._attempt(send))
         self.settle(seconds)
         if not call.done():
             raise TimeoutError(f"a transaction has not come through in {seconds:.1f} s")
@@ -124,7 +141,7 @@ class TransactionRunner:
 
     def _elsewhere(self, call: Callable[[], Result]) -> Generator[None, None, Result]:
         """What a call returns that is made aside."""
-        made: Future[Result] = self._aside(call)
+        made: Future[Result] = self._executor(call)
         self._call = made
         while not made.done():
             yield

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import Final, NamedTuple
 
-from stream_fs.pipeline.outcome import UpdatedChunk
+from stream_fs.pipeline.model import UpdatedChunk
 from stream_fs.pipeline.transaction import Clock
 
 _LETTER_BYTES: Final = 4_000_000

@@ -16,7 +16,8 @@ from stream_fs.pipeline.fencing import FencingCounter
 from stream_fs.pipeline.merge.ownership import MergeOwnership
 from stream_fs.pipeline.ports import Partition, Transport
 from stream_fs.pipeline.settings import StreamSettings
-from stream_fs.pipeline.task import PartitionTask, Runtime
+from stream_fs.pipeline.task import PartitionTask
+from stream_fs.pipeline.transaction import Runtime
 from stream_fs.wire import RecordDecoder
 
 STAY_SECONDS = 1.0
@@ -34,14 +35,14 @@ class Worker:
         topics: Sequence[str],
         settings: StreamSettings,
         transport: Transport,
-        around: Runtime,
+        runtime: Runtime,
         *,
         jitter: Callable[[], float],
         grace: float,
     ) -> None:
         self._settings = settings
         self._transport = transport
-        self._around = around
+        self._runtime = runtime
         self._jitter = jitter
         self._grace = grace
         # One for all tasks: it remembers nothing but how producers write, and that takes room.
@@ -51,8 +52,8 @@ class Worker:
         self._tasks: dict[Partition, PartitionTask] = {}
         self._fences: dict[Partition, FencingCounter] = {}
         self._again: dict[Partition, float] = {}
-        self._polled = around.clock()
-        self._merge = MergeOwnership(topics, settings, transport, around, jitter)
+        self._polled = runtime.clock()
+        self._merge = MergeOwnership(topics, settings, transport, runtime, jitter)
         self._input = transport.input(topics, self)
 
     @property
@@ -75,9 +76,9 @@ class Worker:
         )
 
     @property
-    def hindrance(self) -> str | None:
+    def restore_error(self) -> str | None:
         """Why a partition is not restored yet, as far as that is known."""
-        found = ((task.partition, task.hindrance) for task in self.tasks)
+        found = ((task.partition, task.restore_error) for task in self.tasks)
         return next((f"{partition}: {why}" for partition, why in found if why is not None), None)
 
     @property
@@ -90,7 +91,7 @@ class Worker:
         known = {partition: task.lag for partition, task in self._tasks.items()}
         return {partition: lag for partition, lag in known.items() if lag is not None}
 
-    def turn(self) -> None:
+    def run_once(self) -> None:
         """Let every task take a step; when none has more to do, poll, and hand out the messages.
 
         So a poll's messages are chunks before the next poll, and memory does not grow with the lag;
@@ -119,14 +120,14 @@ class Worker:
 
     def revoked(self, partitions: Sequence[Partition]) -> None:
         """Finish, snapshot included, so that the next owner has nothing to replay."""
-        deadline = self._around.clock() + self._grace
+        deadline = self._runtime.clock() + self._grace
         for partition in partitions:
             task = self._tasks.get(partition)
             if task is not None:
                 try:
                     task.finish(deadline)
                 except FencedError as error:
-                    self._around.observe(
+                    self._runtime.observe(
                         events.Fenced(
                             partition, str(error), final=True, outcome_unknown=error.outcome_unknown
                         )
@@ -143,19 +144,19 @@ class Worker:
             task = self._tasks.pop(partition, None)
             if task is not None:
                 task.close()
-            self._around.observe(events.PartitionReleased(partition))
+            self._runtime.observe(events.PartitionReleased(partition))
 
     def _poll(self, wait: float, max_records: int | None = None) -> None:
         for partition, messages in self._input.poll(wait, max_records).items():
             task = self._tasks.get(partition)
             if task is not None:
                 task.receive(messages)
-        self._polled = self._around.clock()
+        self._polled = self._runtime.clock()
 
     def _advance_all(self) -> bool:
         more = False
         for partition in list(self._tasks):
-            if self._around.clock() - self._polled > STAY_SECONDS:
+            if self._runtime.clock() - self._polled > STAY_SECONDS:
                 self._poll(0.0, max_records=1)
             task = self._tasks.get(partition)
             if task is None:  # given up in that poll
@@ -168,7 +169,7 @@ class Worker:
 
     def _begin(self, partition: Partition) -> None:
         self._tasks[partition] = PartitionTask(
-            partition, self._settings, self._decoder, self._transport, self._input, self._around
+            partition, self._settings, self._decoder, self._transport, self._input, self._runtime
         )
 
     def _fenced(self, partition: Partition, error: FencedError) -> None:
@@ -176,8 +177,8 @@ class Worker:
         self._input.pause(partition)
         self._tasks.pop(partition).close()
         fences = self._fences.setdefault(partition, FencingCounter(self._jitter))
-        final = fences.note(self._around.clock(), error)
-        self._around.observe(
+        final = fences.note(self._runtime.clock(), error)
+        self._runtime.observe(
             events.Fenced(partition, str(error), final=final, outcome_unknown=error.outcome_unknown)
         )
         if final:
@@ -185,7 +186,7 @@ class Worker:
         self._again[partition] = fences.again()
 
     def _take_again(self) -> None:
-        now = self._around.clock()
+        now = self._runtime.clock()
         for partition, due in list(self._again.items()):
             if due <= now:
                 del self._again[partition]

@@ -17,7 +17,7 @@ from stream_fs.errors import CorruptJournal, InvalidParameter, ReplayChanged
 from stream_fs.pipeline import events
 from stream_fs.pipeline.ports import Partition
 from stream_fs.pipeline.settings import StreamSettings
-from stream_fs.pipeline.task import Runtime
+from stream_fs.pipeline.transaction import Runtime
 from stream_fs.pipeline.worker import Worker
 from stream_fs.replay.input import InputMark, RecordSequence
 from stream_fs.replay.journal import Journal, earlier
@@ -30,7 +30,7 @@ _WIDTH: Final = 120
 
 def identity(settings: StreamSettings, topic: str, more: Mapping[str, object]) -> dict[str, str]:
     """By name, in words; `more` is what the settings do not say."""
-    cut, letters = settings.cut, settings.dead_letters
+    cut, letters = settings.chunk_policy, settings.dead_letters
     selector = settings.params.to_dict()
     views = {view["name"]: view for view in selector.pop("views")}
     facts: dict[str, Any] = {
@@ -148,11 +148,11 @@ def replay(
     *,
     stopping: Callable[[], bool] = lambda: False,
     told: Callable[[Summary], None] = lambda _: None,
-    step: Callable[[str], None] = lambda _: None,
+    crash_hook: Callable[[str], None] = lambda _: None,
 ) -> Summary:
     """Go through the files to their end, or until asked to stop; then save where it stands.
 
-    `told` is called now and then, `step` with every step of every commit (see `pipeline.task`).
+    `told` is called now and then, `crash_hook` with every step of every commit.
     """
     # The format is that of the files; where a new partition begins is a question for brokers, and
     # with a single partition there is nothing to merge.
@@ -171,13 +171,13 @@ def replay(
             [plan.topic],
             settings,
             transport,
-            Runtime(time.monotonic, observer, step),
+            Runtime(time.monotonic, observer, crash_hook),
             jitter=lambda: 0.0,
             grace=math.inf,
         )
         while not stopping():
             chunks, ended = observer.chunks, reading.exhausted
-            worker.turn()
+            worker.run_once()
             summary.position = reading.position
             summary.seconds = time.monotonic() - began
             told(summary)

@@ -16,7 +16,7 @@ from stream_fs.errors import StreamFsError
 from stream_fs.kafka import KafkaTransport, Topics
 from stream_fs.pipeline import events
 from stream_fs.pipeline.ports import Partition
-from stream_fs.pipeline.task import Runtime
+from stream_fs.pipeline.transaction import Runtime
 from stream_fs.pipeline.worker import Worker
 from stream_fs.service import http
 from stream_fs.service.configuration import Configuration
@@ -43,11 +43,11 @@ def run(
     configuration: Configuration,
     stopping: SignalHandler,
     *,
-    step: Callable[[str], None] = lambda _: None,
+    crash_hook: Callable[[str], None] = lambda _: None,
 ) -> ExitCode:
     """Run until a signal asks to stop. Raises what cannot be gone on with.
 
-    `step` is told every step of every commit (see `pipeline.task`).
+    `crash_hook` is told every step of every commit (see `pipeline.transaction.Runtime`).
     """
     set_up(
         configuration.log.format,
@@ -87,7 +87,9 @@ def run(
             KafkaTransport(
                 settings, configuration.stream.name, states.__getitem__, watchdog.progress
             ),
-            Runtime(time.monotonic, observe, step, lambda call: aside(watchdog.watched(call))),
+            Runtime(
+                time.monotonic, observe, crash_hook, lambda call: aside(watchdog.watched(call))
+            ),
             jitter=lambda: random.uniform(0.25, 1.0),  # noqa: S311  # it spreads retries
             grace=configuration.service.grace_seconds,
         )
@@ -138,7 +140,7 @@ def _loop(
     """Turn after turn; `observers` get the lag of every partition now and then."""
     due = time.monotonic()
     while not stopping.asked:
-        worker.turn()
+        worker.run_once()
         watchdog.beat()
         if time.monotonic() >= due:
             for partition, lag in worker.lags().items():
@@ -166,8 +168,8 @@ def _ready(worker: Worker) -> tuple[bool, str]:
         return False, f"waiting for the broker: {connection_error}"
     if not worker.joined:
         return False, "joining the group"
-    hindrance = worker.hindrance
-    return worker.ready, "restoring" if hindrance is None else f"restoring {hindrance}"
+    restore_error = worker.restore_error
+    return worker.ready, "restoring" if restore_error is None else f"restoring {restore_error}"
 
 
 def _health(watchdog: Watchdog, worker: Worker) -> Health:

@@ -17,7 +17,7 @@ from stream_fs.broker import running_broker
 from stream_fs.checkpoint import Progress, SnapshotPlace
 from stream_fs.kafka import ClientSettings, KafkaTransport
 from stream_fs.pipeline.merge.snapshot_cache import SnapshotCache
-from stream_fs.pipeline.outcome import Model, progress_record, snapshot_records
+from stream_fs.pipeline.model import Model, progress_record, snapshot_records
 from stream_fs.pipeline.ports import Partition
 from stream_fs.pipeline.settings import StreamSettings
 from stream_fs.selector import params
@@ -121,7 +121,7 @@ class _Writer:
     def write(self) -> int:
         """Another snapshot of every partition; bytes in all."""
         total = 0
-        model = Model(self._state, 0, None, self._settings.cut)
+        model = Model(self._state, 0, None, self._settings.chunk_policy)
         for place in self._places:
             records, size = snapshot_records(self._settings, place, model, self._number)
             self._publisher.begin()

@@ -100,8 +100,8 @@ def test_every_size_is_a_stream_that_can_be_configured(plan: Plan, tmp_path: Pat
             path = tmp_path / "stream.toml"
             path.write_text(configured("name", source, "host:1", size.settings), encoding="utf-8")
             settings = load(path, {}).stream_settings()
-            assert settings.cut.records == size.chunk
-            assert settings.cut.first == size.records(0)
+            assert settings.chunk_policy.records == size.chunk
+            assert settings.chunk_policy.first == size.records(0)
             assert settings.params.clusters == size.clusters
             # Sizes alone are varied: another number of iterations would be another cost.
             assert settings.params.min_iterations == settings.params.max_iterations

@@ -29,10 +29,10 @@ from stream_fs.checkpoint import (
 )
 from stream_fs.checkpoint.fields import Plain
 from stream_fs.checkpoint.files import Export, read_export, write_export
-from stream_fs.pipeline.checkpoint_reader import newest_usable
-from stream_fs.pipeline.outcome import model_of
-from stream_fs.pipeline.ownership import locate
+from stream_fs.pipeline.checkpoint_reader import read_usable_snapshot
+from stream_fs.pipeline.model import model_of
 from stream_fs.pipeline.ports import Partition, StoredRecord
+from stream_fs.pipeline.state_owner import locate
 from stream_fs.replay.input import RecordSequence
 from stream_fs.replay.journal import MAGIC, Journal, earlier
 from stream_fs.replay.run import check_same
@@ -136,7 +136,7 @@ def state_log(data: bytes) -> None:
             progress = found.progress
             if progress is None:
                 continue
-            for restored, _ in _run(newest_usable(log, found.keys, progress, PARAMS)):
+            for restored, _ in _run(read_usable_snapshot(log, found.keys, progress, PARAMS)):
                 ranked(restored)
 
 

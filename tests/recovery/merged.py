@@ -16,7 +16,7 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 from stream_fs.checkpoint import MergeProgress
 from stream_fs.pipeline.chunker import Chunker
 from stream_fs.pipeline.merge.message import merged
-from stream_fs.pipeline.outcome import Model, announce, fold
+from stream_fs.pipeline.model import Model, announce, fold
 from stream_fs.pipeline.ports import Partition
 from stream_fs.pipeline.settings import StreamSettings
 from stream_fs.records import Message
@@ -83,7 +83,7 @@ def _models(
     messages: Sequence[Message], place: Partition, settings: StreamSettings
 ) -> Iterator[Model]:
     chunker = Chunker(RecordDecoder(settings.views), settings.dead_letters, 0)
-    cut = settings.cut
+    cut = settings.chunk_policy
     model = Model(initial_state(settings.params, settings.origin(place)), 0, None, cut)
     for start in range(0, len(messages), _BATCH):
         chunker.add(messages[start : start + _BATCH])

@@ -116,7 +116,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     step = hook(options.die_at, options.then, hindrances)
     with SignalHandler() as stopping:
         try:
-            return run(load(options.config, os.environ, options.set), stopping, step=step)
+            return run(load(options.config, os.environ, options.set), stopping, crash_hook=step)
         except StreamFsError as error:  # as the command does
             sys.stderr.write(f"stream-fs: {error}\n")
             return exit_code(error)

@@ -14,14 +14,20 @@ from collections.abc import Callable, Generator, Sequence
 from stream_fs.checkpoint import MergeProgress
 from stream_fs.errors import IncompatibleState, InvalidMessage
 from stream_fs.pipeline import events
-from stream_fs.pipeline.legacy import merge_migration_records
+from stream_fs.pipeline.legacy_state import merge_migration_records
 from stream_fs.pipeline.merge.message import PublishableMerge, merged, parts_of
 from stream_fs.pipeline.merge.snapshot_cache import SnapshotCache
-from stream_fs.pipeline.ownership import find_merge
 from stream_fs.pipeline.ports import Partition, Publisher, Transport
 from stream_fs.pipeline.settings import StreamSettings
-from stream_fs.pipeline.task import Runtime
-from stream_fs.pipeline.transaction import Failure, Steps, TransactionRunner, retrying, wait
+from stream_fs.pipeline.state_owner import find_merge
+from stream_fs.pipeline.transaction import (
+    Failure,
+    Runtime,
+    Steps,
+    TransactionRunner,
+    retrying,
+    wait,
+)
 from stream_fs.wire.rankings.message import Leading
 
 SHARE = 0.1
@@ -36,25 +42,25 @@ class MergeLoop:
         topics: Sequence[str],
         settings: StreamSettings,
         transport: Transport,
-        around: Runtime,
+        runtime: Runtime,
         every: float,
     ) -> None:
         """`every` so many seconds it looks at the models; its state lies with the first topic's."""
         self._home = Partition(topics[0], 0)
         self._settings = settings
         self._transport = transport
-        self._around = around
+        self._runtime = runtime
         self._every = every
         self._publisher: Publisher = transport.merge_publisher()
         self._transactions = TransactionRunner(
-            self._publisher, around.clock, self._failed, around.aside, around.sleep
+            self._publisher, runtime.clock, self._failed, runtime.executor, runtime.sleep
         )
-        self._gathering = SnapshotCache(topics, settings, transport, around.clock, around.observe)
+        self._gathering = SnapshotCache(topics, settings, transport, runtime.clock, runtime.observe)
         self._progress: MergeProgress | None = None
         self._leading: Leading | None = None
         self._refused: object = None
         self._resting = False
-        self._since = around.clock()
+        self._since = runtime.clock()
         self._work = self._life()
 
     @property
@@ -67,12 +73,12 @@ class MergeLoop:
 
         A look takes many steps, and must come to its end, too, where every turn takes seconds.
         """
-        now = self._around.clock()
+        now = self._runtime.clock()
         until = now + SHARE * (now - self._since)
         next(self._work)
-        while not self._resting and self._around.clock() < until:
+        while not self._resting and self._runtime.clock() < until:
             next(self._work)
-        self._since = self._around.clock()
+        self._since = self._runtime.clock()
 
     def close(self) -> None:
         """Let go; what is not committed is forgotten."""
@@ -89,11 +95,11 @@ class MergeLoop:
 
     def _trying(self, work: Callable[[], Steps]) -> Steps:
         """From the beginning again wherever the broker does not answer."""
-        return retrying(work, self._around.clock, lambda error: self._failed("retried", error))
+        return retrying(work, self._runtime.clock, lambda error: self._failed("retried", error))
 
     def _rest(self) -> Steps:
         self._resting = True
-        yield from wait(self._around.clock, self._every)
+        yield from wait(self._runtime.clock, self._every)
         self._resting = False
 
     def _await_company(self) -> Steps:
@@ -113,7 +119,7 @@ class MergeLoop:
         if self._progress is None or self._progress.owner is None:
             yield from self._migrate()
         last = 0 if self._progress is None else self._progress.sequence
-        self._around.observe(events.MergeAcquired(last))
+        self._runtime.observe(events.MergeAcquired(last))
 
     def _find_progress(self) -> Generator[None, None, MergeProgress | None]:
         return find_merge(self._transport, self._settings, self._home)
@@ -140,7 +146,7 @@ class MergeLoop:
             return
         yield
         yield from self._transactions.through(lambda: self._send(outcome[0]))
-        self._around.step("merge committed")
+        self._runtime.crash_hook("merge committed")
         self._committed(*outcome)
 
     def _outcome(self) -> tuple[PublishableMerge, float] | None:
@@ -155,23 +161,23 @@ class MergeLoop:
         waiting = self._gathering.unread & {Partition(*part[:2]) for part in known}
         if not models or waiting or parts in (known, self._refused):
             return None
-        began = self._around.clock()
+        began = self._runtime.clock()
         try:
             outcome = merged(self._settings, self._home, models, before, self._leading)
         except (IncompatibleState, InvalidMessage) as error:
             self._refused = parts
-            self._around.observe(events.MergeFailed("refused", str(error)))
+            self._runtime.observe(events.MergeFailed("refused", str(error)))
             return None
-        return outcome, self._around.clock() - began
+        return outcome, self._runtime.clock() - began
 
     def _send(self, outcome: PublishableMerge) -> None:
-        self._around.step("merge begun")
+        self._runtime.crash_hook("merge begun")
         self._publisher.send(outcome.records)
-        self._around.step("merge sent")
+        self._runtime.crash_hook("merge sent")
 
     def _committed(self, outcome: PublishableMerge, seconds: float) -> None:
         self._progress, self._leading = outcome.progress, outcome.leading
-        self._around.observe(
+        self._runtime.observe(
             events.MergedCommitted(
                 sequence=outcome.progress.sequence,
                 ranking=outcome.ranking,
@@ -184,4 +190,4 @@ class MergeLoop:
         )
 
     def _failed(self, outcome: Failure, error: str) -> None:
-        self._around.observe(events.MergeFailed(outcome, error))
+        self._runtime.observe(events.MergeFailed(outcome, error))

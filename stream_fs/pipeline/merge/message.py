@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from stream_fs.checkpoint import MergedPart, MergeProgress, encode_merge_progress
-from stream_fs.pipeline.outcome import Model
+from stream_fs.pipeline.model import Model
 from stream_fs.pipeline.ports import OutgoingRecord, Partition
 from stream_fs.pipeline.settings import StreamSettings
 from stream_fs.selector import Ranking, rank

@@ -11,7 +11,7 @@ from stream_fs.pipeline.fencing import FencingCounter
 from stream_fs.pipeline.merge.loop import MergeLoop
 from stream_fs.pipeline.ports import Partition, Transport
 from stream_fs.pipeline.settings import StreamSettings
-from stream_fs.pipeline.task import Runtime
+from stream_fs.pipeline.transaction import Runtime
 
 
 class MergeOwnership:
@@ -22,13 +22,13 @@ class MergeOwnership:
         topics: Sequence[str],
         settings: StreamSettings,
         transport: Transport,
-        around: Runtime,
+        runtime: Runtime,
         jitter: Callable[[], float],
     ) -> None:
         self._topics = topics
         self._settings = settings
         self._transport = transport
-        self._around = around
+        self._runtime = runtime
         self._jitter = jitter
         self._merging: MergeLoop | None = None
         self._fences = FencingCounter(jitter)
@@ -54,11 +54,11 @@ class MergeOwnership:
             self._drop()
             self._again = None
             self._fences = FencingCounter(self._jitter)
-            self._around.observe(events.MergeReleased())
+            self._runtime.observe(events.MergeReleased())
 
     def advance(self) -> None:
         """One step; a fenced merge is taken over again after a pause, but not for ever."""
-        if self._again is not None and self._again <= self._around.clock():
+        if self._again is not None and self._again <= self._runtime.clock():
             self._again = None
             self._begin()
         if self._merging is None:
@@ -67,11 +67,11 @@ class MergeOwnership:
             self._merging.advance()
         except FencedError as error:
             self._drop()
-            final = self._fences.note(self._around.clock(), error)
+            final = self._fences.note(self._runtime.clock(), error)
             outcome: Literal["fenced", "undecided"] = (
                 "undecided" if error.outcome_unknown else "fenced"
             )
-            self._around.observe(events.MergeFailed(outcome, str(error)))
+            self._runtime.observe(events.MergeFailed(outcome, str(error)))
             if final:
                 raise self._fences.refusal("the merge", error) from error
             self._again = self._fences.again()
@@ -85,7 +85,7 @@ class MergeOwnership:
         if every is not None:
             self._drop()
             self._merging = MergeLoop(
-                self._topics, self._settings, self._transport, self._around, every
+                self._topics, self._settings, self._transport, self._runtime, every
             )
 
     def _drop(self) -> None:

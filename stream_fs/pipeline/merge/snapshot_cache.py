@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 from stream_fs.checkpoint import SnapshotPlace
 from stream_fs.errors import CheckpointError, ConfigurationChanged
 from stream_fs.pipeline import events
-from stream_fs.pipeline.checkpoint_reader import newest_usable
-from stream_fs.pipeline.outcome import Model, model_of
-from stream_fs.pipeline.ownership import locate
+from stream_fs.pipeline.checkpoint_reader import read_usable_snapshot
+from stream_fs.pipeline.model import Model, model_of
 from stream_fs.pipeline.ports import Partition, StateLog, Transport
 from stream_fs.pipeline.settings import StreamSettings
+from stream_fs.pipeline.state_owner import locate
 from stream_fs.pipeline.transaction import Clock, Steps
 
 PATIENCE_SECONDS, PATIENCE_STEPS = 10.0, 200
@@ -103,7 +103,9 @@ class SnapshotCache:
             return
         if progress.snapshots[0] == self._places.get(partition):
             return
-        restored, _ = yield from newest_usable(log, found.keys, progress, self._settings.params)
+        restored, _ = yield from read_usable_snapshot(
+            log, found.keys, progress, self._settings.params
+        )
         model = model_of(restored)
         self._places[partition] = progress.snapshots[0]
         if model.state.chunk:

@@ -171,6 +171,6 @@ def cut(stream: Stream, count: int) -> list[Chunk]:
         ]
     )
     found: list[Chunk] = []
-    while (ready := chunker.take(len(found) + 1, settings.cut)) is not None:
+    while (ready := chunker.take(len(found) + 1, settings.chunk_policy)) is not None:
         found.append(ready.chunk)
     return found

@@ -12,10 +12,10 @@ import numpy as np
 from confluent_kafka import Consumer, TopicPartition
 
 from stream_fs.checkpoint import Progress, SnapshotPlace
-from stream_fs.pipeline.checkpoint_reader import newest_usable
-from stream_fs.pipeline.outcome import Model, progress_record, snapshot_records
-from stream_fs.pipeline.ownership import locate
+from stream_fs.pipeline.checkpoint_reader import read_usable_snapshot
+from stream_fs.pipeline.model import Model, progress_record, snapshot_records
 from stream_fs.pipeline.ports import Partition
+from stream_fs.pipeline.state_owner import locate
 from stream_fs.selector import State, initial_state, read_chunk, update
 from tests.benchmarks.measure import Comparison, Goal
 from tests.benchmarks.service.plan import Plan
@@ -54,7 +54,7 @@ def _save(stream: Stream) -> tuple[int, int]:
     """Commit the state of a stream as the service does; bytes and records of the snapshot."""
     settings = stream.configuration.stream_settings()
     partition = Partition(stream.source.topic, 0)
-    model = Model(_trained(stream), 1, None, settings.cut)
+    model = Model(_trained(stream), 1, None, settings.chunk_policy)
     records, size = snapshot_records(settings, partition, model, 0)
     with closing(transactional(stream).publisher(partition)) as publisher:
         while not publisher.acquire():
@@ -98,7 +98,9 @@ def _restored(stream: Stream) -> float:
         found = _ended(locate(log, partition, settings.owner, transport.group_offset))
         progress = found.progress
         assert progress is not None
-        restored, passed_over = _ended(newest_usable(log, found.keys, progress, settings.params))
+        restored, passed_over = _ended(
+            read_usable_snapshot(log, found.keys, progress, settings.params)
+        )
         seconds = time.perf_counter() - begin
     assert passed_over is None
     assert restored.state.chunk == progress.chunk

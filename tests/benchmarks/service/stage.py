@@ -46,7 +46,7 @@ class Stream:
     @property
     def chunks(self) -> int:
         """Whole chunks of each partition."""
-        cut = self.configuration.stream_settings().cut
+        cut = self.configuration.stream_settings().chunk_policy
         return 1 + (self.source.count - cut.first) // cut.records
 
 

@@ -12,7 +12,7 @@ from stream_fs.kafka import KafkaTransport
 from stream_fs.kafka.publisher import KafkaPublisher
 from stream_fs.pipeline import events
 from stream_fs.pipeline.ports import OutgoingRecord, Partition, Transport
-from stream_fs.pipeline.task import Runtime
+from stream_fs.pipeline.transaction import Runtime
 from stream_fs.pipeline.worker import Worker
 from stream_fs.service.process.executor import CommitThreads
 from tests.benchmarks.service.records import Mix
@@ -41,7 +41,7 @@ def work_off(stream: Stream, transport: Transport) -> float:
         stream.configuration.stream_settings(),
         transport,
         # TransactionRunner go on beside the next update, as in the service.
-        Runtime(time.monotonic, observe, aside=CommitThreads()),
+        Runtime(time.monotonic, observe, executor=CommitThreads()),
         jitter=lambda: 1.0,
         grace=0.0,
     )
@@ -49,7 +49,7 @@ def work_off(stream: Stream, transport: Transport) -> float:
     try:
         while len(commits) < stream.chunks:
             assert time.monotonic() < deadline, f"{len(commits)} of {stream.chunks} chunks"
-            worker.turn()
+            worker.run_once()
     finally:
         worker.stop()
     return commits[-1] - commits[0]

@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry
 from stream_fs.kafka import ClientSettings, KafkaTransport
 from stream_fs.pipeline import events
 from stream_fs.pipeline.ports import Partition, Transport
-from stream_fs.pipeline.task import Runtime
+from stream_fs.pipeline.transaction import Runtime
 from stream_fs.pipeline.worker import Worker
 from stream_fs.service.observability.measuring import MetricsObserver
 from stream_fs.service.observability.metrics import Metrics
@@ -154,4 +154,4 @@ def together(members: Sequence[Member], condition: Callable[[], bool], what: str
             told: list[list[Any]] = [member.events[-5:] for member in members]
             raise TimeoutError(f"{what}; the last events: {told}")
         for member in members:
-            member.worker.turn()
+            member.worker.run_once()

@@ -25,7 +25,7 @@ def hold(step):
             time.sleep(0.02)
 
 with SignalHandler() as stopping:
-    code = run(load(path, {}), stopping, step=hold)
+    code = run(load(path, {}), stopping, crash_hook=hold)
 sys.exit(code)
 """
 """The service, which does not end a transaction while there is a certain file."""

@@ -80,7 +80,7 @@ def test_of_two_that_fence_each_other_one_remains(stream: Stream, member: MakeMe
             assert monotonic() < deadline, [each.events[-3:] for each in alive]
             for each in tuple(alive):
                 try:
-                    each.worker.turn()
+                    each.worker.run_once()
                 except NoOwnership as error:
                     refusals.append(str(error))
                     alive.remove(each)

@@ -44,7 +44,7 @@ def test_a_commit_behind_a_foreign_open_transaction_is_not_overlooked(
     second = member(stream)
     second.until(lambda: second.phase() == "restoring", "restoring")
     for _ in range(100):
-        second.worker.turn()
+        second.worker.run_once()
     assert second.phase() == "restoring"
     assert not second.of(events.Restored)
     end(foreign, PATIENCE_SECONDS)

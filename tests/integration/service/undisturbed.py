@@ -10,7 +10,7 @@ from typing import Any, Final
 from jsonschema import Draft202012Validator
 
 from stream_fs.pipeline.ports import Partition
-from stream_fs.pipeline.task import Runtime
+from stream_fs.pipeline.transaction import Runtime
 from stream_fs.pipeline.worker import Worker
 from stream_fs.records import Message
 from tests.contracts.backend import Published
@@ -54,7 +54,7 @@ def undisturbed(stream: Stream, changes: Changes | None = None) -> tuple[Output,
     # A flood of bad records takes many turns that publish nothing.
     enough = 10 + sum(map(len, stream.fed.values())) // 50
     while quiet < enough:
-        worker.turn()
+        worker.run_once()
         now_seen = len(broker.committed(settings.rankings_topic))
         quiet, seen = (quiet + 1 if now_seen == seen and worker.ready else 0), now_seen
     rankings: dict[Partition, list[Published]] = {place: [] for place in stream.partitions}

@@ -12,7 +12,7 @@ import pytest
 from stream_fs import MultiViewSelector
 from stream_fs.cli.checkpoint import Selected
 from stream_fs.cli.main import main
-from stream_fs.pipeline.administration import begin_at, standing
+from stream_fs.pipeline.administration import read_position, reset_to_offset
 from stream_fs.pipeline.ports import Partition
 from stream_fs.service.exit_codes import ExitCode
 from tests.unit.cli.test_replay_command import Place, values
@@ -121,14 +121,14 @@ def test_a_refused_partition_does_not_keep_the_others_from_being_reset(
     assert Life(made, BLUE).run()
     namesake = settings(stream="blue", group="teal")
     first, second = Partition(TOPIC, 0), Partition(TOPIC, 1)
-    begin_at(transport(made, namesake), namesake, second, 0, keep_model=False)
+    reset_to_offset(transport(made, namesake), namesake, second, 0, keep_model=False)
     found = Selected(transport(made, namesake), namesake, [first, second])
     monkeypatch.setattr("stream_fs.cli.checkpoint.selected", lambda *_, **__: nullcontext(found))
     assert main(["checkpoint", "reset", "--config", str(place.config), "--yes"]) == ExitCode.REFUSED
     said = capsys.readouterr()
     assert said.out.splitlines() == ["in/0: nothing was changed", "in/1: begins anew"]
     assert "in/0 has no chunk of stream 'blue' in group 'teal'" in said.err
-    assert standing(transport(made, namesake), namesake, second).progress is None
+    assert read_position(transport(made, namesake), namesake, second).progress is None
 
 
 def test_its_partition_may_be_named(place: Place, capsys: Capture) -> None:

@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from stream_fs.pipeline.administration import begin_at
+from stream_fs.pipeline.administration import reset_to_offset
 from stream_fs.pipeline.events import Event
 from stream_fs.pipeline.ports import Partition, Transport
 from stream_fs.pipeline.settings import DeadLetterSettings, StreamSettings
-from stream_fs.pipeline.task import Runtime
-from stream_fs.pipeline.transaction import Executor, at_once
+from stream_fs.pipeline.transaction import Executor, Runtime, run_inline
 from stream_fs.pipeline.worker import Worker
 from stream_fs.selector import View, params
 from stream_fs.wire.declared import DeclaredView
@@ -93,7 +92,7 @@ class Life:
     broker: MemoryBroker
     settings: StreamSettings
     crash: tuple[str, int] | None = None
-    aside: Executor = at_once
+    executor: Executor = run_inline
     events: list[Event] = field(default_factory=list)
     now: float = 0.0
     transport: Callable[[MemoryTransport], Transport] = lambda transport: transport
@@ -101,7 +100,7 @@ class Life:
 
     def __post_init__(self) -> None:
         self._survived = 0
-        around = Runtime(self._clock, self.events.append, self._step, self.aside, self._sleep)
+        around = Runtime(self._clock, self.events.append, self._step, self.executor, self._sleep)
         owner, states = self.settings.owner, self.settings.state_topics
         transport = self.transport(self.broker.transport(owner.group, states, owner.stream))
         self.worker = Worker(
@@ -125,14 +124,14 @@ class Life:
         for _ in range(turns):
             if done():
                 return
-            self.worker.turn()
+            self.worker.run_once()
         raise AssertionError(f"not done after {turns} turns; events: {self.events[-5:]}")
 
     def run(self, turns: int = 300) -> bool:
         """Go on for so many turns; whether it is still alive."""
         try:
             for _ in range(turns):
-                self.worker.turn()
+                self.worker.run_once()
         except Crash:
             self.die()
             return False
@@ -149,7 +148,7 @@ class Life:
 def start(made: MemoryBroker, here: StreamSettings) -> None:
     """Record the start of the first partition, which otherwise comes with the first chunk."""
     transport = made.transport(here.group, here.state_topics, here.stream)
-    begin_at(transport, here, Partition(TOPIC, 0), 0, keep_model=False)
+    reset_to_offset(transport, here, Partition(TOPIC, 0), 0, keep_model=False)
 
 
 def published(made: MemoryBroker, topic: str = RANKINGS) -> list[tuple[Any, ...]]:

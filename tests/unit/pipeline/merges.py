@@ -6,11 +6,11 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from stream_fs.pipeline.checkpoint_reader import newest_usable
-from stream_fs.pipeline.outcome import Model, model_of
-from stream_fs.pipeline.ownership import locate
+from stream_fs.pipeline.checkpoint_reader import read_usable_snapshot
+from stream_fs.pipeline.model import Model, model_of
 from stream_fs.pipeline.ports import Partition
 from stream_fs.pipeline.settings import StreamSettings
+from stream_fs.pipeline.state_owner import locate
 from tests.support.memory_broker import MemoryBroker, MemoryTransport
 from tests.unit.pipeline.lives import STATE, TOPIC, Life, broker, fill, published, records, settings
 
@@ -86,7 +86,9 @@ def saved_model(made: MemoryBroker, place: Partition) -> Model:
     """That of the newest snapshot."""
     log = outsider(made).state_log(place)
     found = _end(locate(log, place, settings().owner, lambda _: None))
-    return model_of(_end(newest_usable(log, found.keys, found.progress, settings().params))[0])
+    return model_of(
+        _end(read_usable_snapshot(log, found.keys, found.progress, settings().params))[0]
+    )
 
 
 def _end(steps: Any) -> Any:

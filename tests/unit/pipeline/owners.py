@@ -11,8 +11,8 @@ from stream_fs.errors import (
     ForeignState,
 )
 from stream_fs.pipeline.administration import (
-    exported,
-    forget,
+    export_model,
+    reset,
 )
 from stream_fs.pipeline.ports import Partition
 from stream_fs.pipeline.settings import StreamSettings
@@ -52,8 +52,8 @@ def refuse(made: MemoryBroker, of: StreamSettings, refusal: str) -> None:
     life.die()
 
 
-def reset(made: MemoryBroker, of: StreamSettings, partition: Partition = PLACE) -> str | None:
-    return forget(transport(made, of), of, partition)
+def reset_state(made: MemoryBroker, of: StreamSettings, partition: Partition = PLACE) -> str | None:
+    return reset(transport(made, of), of, partition)
 
 
 def begun(of: StreamSettings, count: int = 60) -> MemoryBroker:
@@ -70,7 +70,7 @@ def legacy(of: StreamSettings, count: int = 60) -> MemoryBroker:
     """All records, and the legacy state of a stream that has published some chunks of them."""
     made = broker()
     fill(made, VALUES)
-    export = exported(transport(begun(of, count), of), of, PLACE)
+    export = export_model(transport(begun(of, count), of), of, PLACE)
     write_state(made, PLACE, export)
     made._advised[of.group, PLACE] = export.progress.next_offset
     return made

@@ -10,7 +10,13 @@ import pytest
 from stream_fs.checkpoint import decode_progress, read_manifest
 from stream_fs.errors import ConfigurationChanged, InvalidParameter
 from stream_fs.pipeline import events
-from stream_fs.pipeline.administration import begin_at, exported, forget, standing, take_in
+from stream_fs.pipeline.administration import (
+    export_model,
+    import_model,
+    read_position,
+    reset,
+    reset_to_offset,
+)
 from stream_fs.pipeline.ports import Partition
 from tests.support.memory_broker import (
     MemoryBroker,
@@ -48,7 +54,7 @@ def sequences(life: Life) -> list[int]:
 
 def test_standing_tells_how_far_it_is() -> None:
     life = begun()
-    found = standing(transport(life.broker), settings(), PLACE)
+    found = read_position(transport(life.broker), settings(), PLACE)
     assert found.progress is not None
     assert (found.first, found.end) == (0, 120)
     assert found.next_offset == found.progress.next_offset == 20 + 6 * 15
@@ -59,13 +65,13 @@ def test_before_the_first_chunk_it_stands_at_the_beginning() -> None:
     made = broker()
     fill(made, VALUES[:5])
     made.delete_below(TOPIC, 0, 2)
-    found = standing(transport(made), settings(), PLACE)
+    found = read_position(transport(made), settings(), PLACE)
     assert (found.progress, found.next_offset) == (None, 2)
 
 
 def test_a_forgotten_model_begins_anew_in_the_running_process() -> None:
     life = begun()
-    forget(life.broker.transport("g", {TOPIC: STATE}), settings(), PLACE)
+    reset(life.broker.transport("g", {TOPIC: STATE}), settings(), PLACE)
     fill(life.broker, list(records(15, seed=1)))
     assert life.run()
     assert life.of(events.Fenced)
@@ -76,7 +82,9 @@ def test_a_forgotten_model_begins_anew_in_the_running_process() -> None:
 
 def test_at_an_offset_it_begins_anew_there() -> None:
     life = begun()
-    begin_at(life.broker.transport("g", {TOPIC: STATE}), settings(), PLACE, 60, keep_model=False)
+    reset_to_offset(
+        life.broker.transport("g", {TOPIC: STATE}), settings(), PLACE, 60, keep_model=False
+    )
     life.die()
     assert Life(life.broker, settings()).run()
     after = [json.loads(value) for _, value, _ in published(life.broker)][7:]
@@ -85,7 +93,9 @@ def test_at_an_offset_it_begins_anew_there() -> None:
 
 def test_a_kept_model_goes_on_with_its_sequence() -> None:
     life = begun()
-    begin_at(life.broker.transport("g", {TOPIC: STATE}), settings(), PLACE, 100, keep_model=True)
+    reset_to_offset(
+        life.broker.transport("g", {TOPIC: STATE}), settings(), PLACE, 100, keep_model=True
+    )
     life.die()
     assert Life(life.broker, settings()).run()
     last = json.loads(published(life.broker)[-1][1])
@@ -97,7 +107,7 @@ def test_a_kept_model_goes_on_with_its_sequence() -> None:
 def test_an_offset_that_the_input_does_not_have_is_refused(offset: int) -> None:
     life = begun()
     with pytest.raises(InvalidParameter, match=r"holds \[0, 120\)"):
-        begin_at(
+        reset_to_offset(
             life.broker.transport("g", {TOPIC: STATE}), settings(), PLACE, offset, keep_model=False
         )
 
@@ -106,7 +116,7 @@ def test_no_model_can_be_kept_where_there_is_none() -> None:
     made = broker()
     fill(made, VALUES)
     with pytest.raises(InvalidParameter, match="no model"):
-        begin_at(made.transport("g", {TOPIC: STATE}), settings(), PLACE, 5, keep_model=True)
+        reset_to_offset(made.transport("g", {TOPIC: STATE}), settings(), PLACE, 5, keep_model=True)
 
 
 # --- a service that is at work meanwhile ----------------------------------------------------------
@@ -139,7 +149,7 @@ def raced(life: Life) -> Raced:
 def test_chunks_committed_before_a_reset_owns_the_partition_are_kept() -> None:
     """Or their numbers would be published again: 1 … 10, 8, 9."""
     life = begun()
-    begin_at(raced(life), settings(), PLACE, 100, keep_model=True)
+    reset_to_offset(raced(life), settings(), PLACE, 100, keep_model=True)
     assert sequences(life) == list(range(1, 11))
     fill(life.broker, list(records(15, seed=1)))
     assert life.run()
@@ -148,10 +158,10 @@ def test_chunks_committed_before_a_reset_owns_the_partition_are_kept() -> None:
 
 def test_chunks_committed_before_an_import_owns_the_partition_leave_its_snapshot_whole() -> None:
     """Snapshots use two slots in turn: a number read too early would take the wrong one."""
-    export = exported(transport(begun().broker), settings(), PLACE)
+    export = export_model(transport(begun().broker), settings(), PLACE)
     life = begun()
-    take_in(raced(life), settings(), PLACE, export, 0)
-    found = standing(transport(life.broker), settings(), PLACE).progress
+    import_model(raced(life), settings(), PLACE, export, 0)
+    found = read_position(transport(life.broker), settings(), PLACE).progress
     assert found is not None
     numbers = [
         decode_progress(m.value or b"").snapshots[0].number
@@ -177,7 +187,7 @@ def test_an_export_that_compaction_overtakes_reads_a_newer_snapshot() -> None:
             return super().input_log(partition)
 
     overtaken: list[int] = []
-    export = exported(Compacted(made, "g", {TOPIC: STATE}), settings(), PLACE)
+    export = export_model(Compacted(made, "g", {TOPIC: STATE}), settings(), PLACE)
     assert overtaken
     assert export.progress.chunk == 17
 
@@ -203,9 +213,9 @@ def test_an_imported_model_goes_on_as_the_first_would_have(orderly: bool) -> Non
     assert life.run()
     if orderly:
         life.worker.stop()
-    export = exported(transport(life.broker), settings(), PLACE)
+    export = export_model(transport(life.broker), settings(), PLACE)
     there = elsewhere(values)
-    taken = take_in(transport(there), settings(), PLACE, export, None)
+    taken = import_model(transport(there), settings(), PLACE, export, None)
     assert taken == (20 + 5 * 15, 6, 0 if orderly else 2)
     other = Life(there, settings())
     assert other.run()
@@ -215,9 +225,9 @@ def test_an_imported_model_goes_on_as_the_first_would_have(orderly: bool) -> Non
 
 
 def test_at_another_offset_the_sequence_goes_on() -> None:
-    export = exported(transport(begun().broker), settings(), PLACE)
+    export = export_model(transport(begun().broker), settings(), PLACE)
     there = elsewhere(list(records(60, seed=5)))
-    taken = take_in(transport(there), settings(), PLACE, export, 10)
+    taken = import_model(transport(there), settings(), PLACE, export, 10)
     assert (taken.offset, taken.chunk) == (10, 7)
     assert Life(there, settings()).run()
     found = [json.loads(value) for _, value, _ in published(there)]
@@ -227,9 +237,9 @@ def test_at_another_offset_the_sequence_goes_on() -> None:
 
 
 def test_a_running_process_takes_notice_of_an_import() -> None:
-    export = exported(transport(begun().broker), settings(), PLACE)
+    export = export_model(transport(begun().broker), settings(), PLACE)
     life = begun()
-    take_in(transport(life.broker), settings(), PLACE, export, 0)
+    import_model(transport(life.broker), settings(), PLACE, export, 0)
     assert life.run()
     assert life.of(events.Fenced) == []  # it hears of it when it commits
     fill(life.broker, list(records(15, seed=1)))
@@ -240,38 +250,38 @@ def test_a_running_process_takes_notice_of_an_import() -> None:
 
 def test_the_origin_is_that_of_the_new_place() -> None:
     """Two partitions with the same random signs would not be independent."""
-    export = exported(transport(begun().broker), settings(), PLACE)
+    export = export_model(transport(begun().broker), settings(), PLACE)
     there = broker(2)
     fill(there, VALUES, partition=1)
     place = Partition(TOPIC, 1)
-    take_in(transport(there), settings(), place, export, 0)
-    again = exported(transport(there), settings(), place)
+    import_model(transport(there), settings(), place, export, 0)
+    again = export_model(transport(there), settings(), place)
     assert read_manifest(export.snapshot.manifest).origin == "s/in/0"
     assert read_manifest(again.snapshot.manifest).origin == "s/in/1"
 
 
 def test_an_offset_that_the_new_input_does_not_have_is_refused() -> None:
-    export = exported(transport(begun().broker), settings(), PLACE)
+    export = export_model(transport(begun().broker), settings(), PLACE)
     there = elsewhere(VALUES[:50])
     for offset in (None, 51):
         with pytest.raises(InvalidParameter, match=r"holds \[0, 50\); name one .* --to-offset"):
-            take_in(transport(there), settings(), PLACE, export, offset)
-    assert standing(transport(there), settings(), PLACE).progress is None
+            import_model(transport(there), settings(), PLACE, export, offset)
+    assert read_position(transport(there), settings(), PLACE).progress is None
 
 
 def test_a_model_of_another_configuration_is_refused() -> None:
-    export = exported(transport(begun().broker), settings(), PLACE)
+    export = export_model(transport(begun().broker), settings(), PLACE)
     other = settings(params=replace(settings().params, clusters=3))
     there = elsewhere(VALUES)
     with pytest.raises(ConfigurationChanged) as refused:
-        take_in(transport(there), other, PLACE, export, 0)
+        import_model(transport(there), other, PLACE, export, 0)
     message = str(refused.value)
     assert message.startswith("the model in the file was made with another configuration:")
     assert "clusters: 2 → 3" in message
     assert message.endswith("nothing was changed; import it with that configuration")
-    assert standing(transport(there), settings(), PLACE).progress is None
+    assert read_position(transport(there), settings(), PLACE).progress is None
 
 
 def test_nothing_can_be_exported_before_the_first_chunk() -> None:
     with pytest.raises(InvalidParameter, match="no model yet"):
-        exported(transport(elsewhere(VALUES[:5])), settings(), PLACE)
+        export_model(transport(elsewhere(VALUES[:5])), settings(), PLACE)

@@ -12,7 +12,7 @@ import pytest
 
 from stream_fs.errors import AbortableError, FencedError, InvalidMessage, RetriableError
 from stream_fs.pipeline import events, task
-from stream_fs.pipeline.outcome import announce, fold
+from stream_fs.pipeline.model import announce, fold
 from tests.support.memory_broker import Call
 from tests.unit.pipeline.lives import (
     LETTERS,
@@ -69,9 +69,9 @@ def stuck(call: Callable[[], Any]) -> Later:
 def test_a_crash_at_any_step_changes_no_published_byte(step: str, survived: int) -> None:
     made = broker()
     fill(made, VALUES)
-    first = Life(made, settings(), (step, survived), aside=slow)
+    first = Life(made, settings(), (step, survived), executor=slow)
     assert first.run() is (step == "snapshot sent" and survived > 3)
-    assert Life(made, settings(), aside=slow).run()
+    assert Life(made, settings(), executor=slow).run()
     with undisturbed(VALUES) as expected:
         assert published(made) == published(expected)
         assert published(made, LETTERS) == published(expected, LETTERS)
@@ -93,7 +93,7 @@ def test_a_failed_call_is_made_good(
     made = broker()
     fill(made, VALUES)
     made.fail_next(call, error("now and then"), after_effect=after_effect)
-    life = Life(made, settings(), aside=slow)
+    life = Life(made, settings(), executor=slow)
     assert life.run(600)
     assert len(life.of(events.TransactionFailed)) == 1
     with undisturbed(VALUES) as expected:
@@ -104,7 +104,7 @@ def test_who_is_fenced_meanwhile_forgets_what_was_folded_ahead() -> None:
     made = broker()
     fill(made, VALUES)
     made.fail_next("commit", FencedError("somebody else"))
-    life = Life(made, settings(), aside=slow)
+    life = Life(made, settings(), executor=slow)
     assert life.run(600)
     assert life.of(events.Fenced)
     with undisturbed(VALUES) as expected:
@@ -122,7 +122,7 @@ def test_a_chunk_is_ranked_aside_and_once_however_often_it_is_sent(
         ranked.append(given[3].state.chunk)
         return announce(*given)
 
-    def aside(call: Callable[[], Any]) -> Later:
+    def executor(call: Callable[[], Any]) -> Later:
         def made() -> Any:
             calls.append(call)
             try:
@@ -137,7 +137,7 @@ def test_a_chunk_is_ranked_aside_and_once_however_often_it_is_sent(
     fill(made, VALUES)
     for _ in range(3):
         made.fail_next("send", AbortableError("now and then"))
-    life = Life(made, settings(), aside=aside)
+    life = Life(made, settings(), executor=executor)
     assert life.run(600)
     assert len(life.of(events.TransactionFailed)) == 3
     assert ranked == list(range(1, 10))
@@ -150,7 +150,7 @@ def test_a_ranking_that_cannot_be_made_ends_the_task(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(task, "announce", refused)
     made = broker()
     fill(made, VALUES)
-    life = Life(made, settings(), aside=slow)
+    life = Life(made, settings(), executor=slow)
     with pytest.raises(InvalidMessage, match="not finite"):
         life.run()
     life.worker.stop()
@@ -160,7 +160,7 @@ def test_a_ranking_that_cannot_be_made_ends_the_task(monkeypatch: pytest.MonkeyP
 def test_events_of_a_chunk_come_together() -> None:
     made = broker()
     fill(made, VALUES)
-    life = Life(made, settings(), aside=slow)
+    life = Life(made, settings(), executor=slow)
     assert life.run()
     told = [e for e in life.events if isinstance(e, events.ChunkUpdated | events.ChunkCommitted)]
     chunks = [
@@ -186,7 +186,7 @@ def folds(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def test_one_chunk_is_folded_ahead_and_no_more_is_read(folds: list[int]) -> None:
     made = broker()
     fill(made, list(records(3000)))
-    life = Life(made, settings(), aside=stuck)
+    life = Life(made, settings(), executor=stuck)
     life.until(lambda: bool(life.of(events.RecordsRead)))
     assert life.run(100)
     assert folds == [0, 20]
@@ -204,7 +204,7 @@ def test_the_rows_of_a_chunk_go_when_it_is_folded(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(task, "fold", noted)
     made = broker()
     fill(made, VALUES)
-    life = Life(made, settings(), aside=stuck)
+    life = Life(made, settings(), executor=stuck)
     life.until(lambda: len(rows) > 2)
     gc.collect()
     assert all(one() is None for one in rows), "its transaction is still under way"
@@ -213,7 +213,7 @@ def test_the_rows_of_a_chunk_go_when_it_is_folded(monkeypatch: pytest.MonkeyPatc
 def test_an_orderly_end_leaves_the_start_to_the_next_owner(folds: list[int]) -> None:
     made = broker()
     fill(made, VALUES)
-    first = Life(made, settings(), aside=stuck)
+    first = Life(made, settings(), executor=stuck)
     first.until(lambda: len(folds) == 2)
     first.worker.stop()
     assert published(made) == []
@@ -226,7 +226,7 @@ def test_other_partitions_go_on_while_a_start_is_under_way(folds: list[int]) -> 
     """The chunk behind the first one is folded then, and waits; nothing more is read."""
     made = broker(2)
     fill(made, list(records(3000)))
-    life = Life(made, settings(), aside=stuck)
+    life = Life(made, settings(), executor=stuck)
     life.until(lambda: len(folds) == 2)
     assert life.run(20)
     fill(made, VALUES, 1)
@@ -240,7 +240,7 @@ def test_an_orderly_end_waits_for_what_is_under_way(folds: list[int]) -> None:
     made = broker()
     fill(made, VALUES)
     start(made, settings())
-    first = Life(made, settings(), aside=stuck)
+    first = Life(made, settings(), executor=stuck)
     first.until(lambda: len(folds) == 2)
     first.worker.stop()
     assert len(published(made)) == 1

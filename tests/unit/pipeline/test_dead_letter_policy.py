@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from stream_fs.errors import BadRecordRefused, PoisonFlood, Refusal
-from stream_fs.pipeline.administration import begin_at
+from stream_fs.pipeline.administration import reset_to_offset
 from stream_fs.pipeline.chunker import Chunker
 from stream_fs.pipeline.ports import Partition
 from stream_fs.pipeline.settings import ChunkPolicy, DeadLetterSettings
@@ -49,7 +49,7 @@ def refused(values: Sequence[bytes], policy: DeadLetterSettings, **changes: Any)
     return str(caught.value), len(published(made))
 
 
-@pytest.mark.parametrize("changes", [{}, {"aside": slow}], ids=["at once", "aside"])
+@pytest.mark.parametrize("changes", [{}, {"executor": slow}], ids=["at once", "aside"])
 def test_full_chunks_before_a_bad_record_are_published(changes: dict[str, Any]) -> None:
     text, rankings = refused([*GOOD[:70], BAD, *GOOD[70:]], FAIL, **changes)
     assert rankings == 4
@@ -93,7 +93,7 @@ def test_the_advice_after_a_flood_keeps_the_model_and_the_sequence() -> None:
         life.run()
     life.die()
     transport = made.transport("g", {TOPIC: STATE})
-    begin_at(transport, of, Partition(TOPIC, 0), 115, keep_model=True)
+    reset_to_offset(transport, of, Partition(TOPIC, 0), 115, keep_model=True)
     assert Life(made, of).run()
     sequences = [json.loads(value)["sequence"] for _, value, _ in published(made)]
     assert sequences == list(range(1, len(sequences) + 1))

@@ -46,10 +46,10 @@ def test_what_hinders_a_restore_is_known_until_it_is_over() -> None:
     made.fail_next("acquire", RetriableError("no coordinator"))
     life = Life(made, settings())
     life.until(lambda: bool(life.of(events.RestoreFailed)))
-    assert life.worker.hindrance == "in/0: no coordinator"
+    assert life.worker.restore_error == "in/0: no coordinator"
     assert not life.worker.ready
     life.until(lambda: life.worker.ready)
-    assert life.worker.hindrance is None
+    assert life.worker.restore_error is None
 
 
 def test_readiness_can_be_asked_for_in_a_rebalance(monkeypatch: pytest.MonkeyPatch) -> None:

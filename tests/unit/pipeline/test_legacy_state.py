@@ -25,12 +25,12 @@ from stream_fs.errors import (
 )
 from stream_fs.pipeline import events
 from stream_fs.pipeline.administration import (
-    begin_at,
-    exported,
-    foreign_states,
-    forget,
-    standing,
-    take_in,
+    export_model,
+    import_model,
+    read_position,
+    reset,
+    reset_to_offset,
+    state_errors,
 )
 from stream_fs.pipeline.ports import Partition
 from tests.support.memory_broker import MemoryStateLog, MemoryTransport
@@ -63,7 +63,7 @@ from tests.unit.pipeline.owners import (
     legacy,
     rankings,
     refuse,
-    reset,
+    reset_state,
     transport,
 )
 
@@ -122,7 +122,7 @@ def test_the_legacy_state_of_another_stream_is_left_alone() -> None:
     teal = Life(made, TEAL)
     assert teal.run()
     assert [ranking["sequence"] for ranking in rankings(made, TEAL)] == list(range(1, 8))
-    assert standing(transport(made, BLUE), BLUE, PLACE).progress is not None
+    assert read_position(transport(made, BLUE), BLUE, PLACE).progress is not None
     assert Life(made, BLUE).run()
     assert [ranking["sequence"] for ranking in rankings(made, BLUE)] == [4, 5, 6, 7]
 
@@ -132,32 +132,32 @@ def test_a_stream_that_was_renamed_before_does_not_begin_anew() -> None:
     made = legacy(BLUE)
     renamed = settings(stream="azure", group="blue")
     refusal = "a state of stream 'blue', .*group 'blue' has committed offset 50.*--to-offset N"
-    export = exported(transport(begun(renamed), renamed), renamed, PLACE)
+    export = export_model(transport(begun(renamed), renamed), renamed, PLACE)
     refuse(made, renamed, refusal)
     with pytest.raises(ForeignState, match=refusal):
-        reset(made, renamed)
+        reset_state(made, renamed)
     with pytest.raises(ForeignState, match=refusal):
-        take_in(transport(made, renamed), renamed, PLACE, export, None)
+        import_model(transport(made, renamed), renamed, PLACE, export, None)
     with pytest.raises(ForeignState, match=refusal):
-        exported(transport(made, renamed), renamed, PLACE)
+        export_model(transport(made, renamed), renamed, PLACE)
     with pytest.raises(ForeignState, match=refusal):
-        begin_at(transport(made, renamed), renamed, PLACE, 50, keep_model=True)
-    assert len(foreign_states(transport(made, renamed), renamed, [PLACE])) == 1
-    assert standing(transport(made, BLUE), BLUE, PLACE).progress is not None
+        reset_to_offset(transport(made, renamed), renamed, PLACE, 50, keep_model=True)
+    assert len(state_errors(transport(made, renamed), renamed, [PLACE])) == 1
+    assert read_position(transport(made, BLUE), BLUE, PLACE).progress is not None
 
 
 def test_another_stream_whose_group_has_read_the_topic_begins_as_the_refusal_says() -> None:
     made = legacy(BLUE)
     made._advised["teal", PLACE] = 50
     refuse(made, TEAL, "--to-offset N")
-    begin_at(transport(made, TEAL), TEAL, PLACE, 0, keep_model=False)
+    reset_to_offset(transport(made, TEAL), TEAL, PLACE, 0, keep_model=False)
     assert Life(made, TEAL).run()
     assert rankings(made, TEAL)
-    assert standing(transport(made, BLUE), BLUE, PLACE).progress is not None
+    assert read_position(transport(made, BLUE), BLUE, PLACE).progress is not None
 
 
 def test_a_legacy_state_beside_a_stream_of_the_same_name_is_not_migrated() -> None:
-    export = exported(transport(begun(BLUE), BLUE), BLUE, PLACE)
+    export = export_model(transport(begun(BLUE), BLUE), BLUE, PLACE)
     made = begun(settings(stream="blue", group="other"))
     write_state(made, PLACE, export)
     made._advised["blue", PLACE] = export.progress.next_offset
@@ -173,13 +173,13 @@ def test_a_legacy_state_of_another_group_is_refused_until_it_is_claimed() -> Non
     refusal = "group 'other' has committed no offset.*--keep-model --to-offset 50`"
     refuse(made, other, refusal)
     with pytest.raises(ForeignState, match=refusal):
-        reset(made, other)
+        reset_state(made, other)
     with pytest.raises(ForeignState, match=refusal):
-        exported(transport(made, other), other, PLACE)
-    whose = standing(transport(made, other), other, PLACE).others
+        export_model(transport(made, other), other, PLACE)
+    whose = read_position(transport(made, other), other, PLACE).others
     assert whose == "stream 'blue' in a group that was not recorded"
-    assert len(foreign_states(transport(made, other), other, [PLACE])) == 1
-    begin_at(transport(made, other), other, PLACE, 50, keep_model=True)
+    assert len(state_errors(transport(made, other), other, [PLACE])) == 1
+    reset_to_offset(transport(made, other), other, PLACE, 50, keep_model=True)
     assert Life(made, other).run()
     assert [ranking["sequence"] for ranking in rankings(made, other)] == [4, 5, 6, 7]
 
@@ -194,8 +194,8 @@ def test_a_legacy_state_before_the_first_chunk_says_where_to_begin() -> None:
     life.die()
     made = broker()
     fill(made, VALUES)
-    write_state(made, PLACE, exported(transport(first, BLUE), BLUE, PLACE))
-    assert foreign_states(transport(made, BLUE), latest, [PLACE]) == []
+    write_state(made, PLACE, export_model(transport(first, BLUE), BLUE, PLACE))
+    assert state_errors(transport(made, BLUE), latest, [PLACE]) == []
     assert Life(made, latest).run()
     assert rankings(made, BLUE)[0]["offsets"]["from"] == 10
 
@@ -228,9 +228,9 @@ def test_an_older_release_that_comes_back_voids_the_migration() -> None:
 
     disturbed = Disturbed(made, "blue", BLUE.state_topics, "blue")
     with pytest.raises(FencedError):
-        begin_at(disturbed, BLUE, PLACE, 100, keep_model=True)
+        reset_to_offset(disturbed, BLUE, PLACE, 100, keep_model=True)
     assert decode_progress(last(made, StateKeys(None, *PLACE).progress)).owner is None
-    begin_at(transport(made, BLUE), BLUE, PLACE, 100, keep_model=True)
+    reset_to_offset(transport(made, BLUE), BLUE, PLACE, 100, keep_model=True)
     assert marker_owner(last(made, StateKeys(None, *PLACE).progress)) == BLUE.owner
 
 
@@ -251,22 +251,22 @@ def test_a_legacy_record_that_cannot_be_read_is_refused_where_the_group_has_read
     with pytest.raises(CorruptProgress, match="--partition 0 --to-offset N"):
         life.run()
     life.die()
-    assert len(foreign_states(transport(made, BLUE), BLUE, [PLACE])) == 1
-    begin_at(transport(made, BLUE), BLUE, PLACE, 50, keep_model=False)
+    assert len(state_errors(transport(made, BLUE), BLUE, [PLACE])) == 1
+    reset_to_offset(transport(made, BLUE), BLUE, PLACE, 50, keep_model=False)
     assert Life(made, BLUE).run()
     assert rankings(made, BLUE)[0]["offsets"]["from"] == 50
 
 
 def test_a_reset_legacy_state_is_not_found_again() -> None:
     made = legacy(BLUE)
-    forget(transport(made, BLUE), BLUE, PLACE)
+    reset(transport(made, BLUE), BLUE, PLACE)
     assert Life(made, BLUE).run()
     assert [ranking["sequence"] for ranking in rankings(made, BLUE)] == list(range(1, 8))
 
 
 def test_a_legacy_model_is_kept_at_another_offset() -> None:
     made = legacy(BLUE)
-    begin_at(transport(made, BLUE), BLUE, PLACE, 100, keep_model=True)
+    reset_to_offset(transport(made, BLUE), BLUE, PLACE, 100, keep_model=True)
     assert Life(made, BLUE).run()
     (ranking,) = rankings(made, BLUE)
     assert (ranking["sequence"], ranking["offsets"]["from"]) == (4, 100)
@@ -283,7 +283,7 @@ def test_a_legacy_merge_goes_on_without_a_gap() -> None:
     made = stream()
     for number in range(3):
         place = Partition(TOPIC, number)
-        write_state(made, place, exported(transport(first, merging()), merging(), place))
+        write_state(made, place, export_model(transport(first, merging()), merging(), place))
         made._advised["g", place] = 0
     write_merge(made, decode_merge_progress(progress or b""))
     old = transport(made, merging()).merge_publisher(legacy=True)
@@ -310,7 +310,7 @@ def test_the_legacy_merge_of_another_group_is_left_alone() -> None:
     made = stream()
     for number in (1, 2):
         place = Partition(TOPIC, number)
-        write_state(made, place, exported(transport(first, merging()), merging(), place))
+        write_state(made, place, export_model(transport(first, merging()), merging(), place))
     before = decode_merge_progress(last(first, merging().owner.merge_key))
     write_merge(made, before)
     other = Life(made, merging(group="other"))
@@ -340,7 +340,7 @@ def test_the_legacy_merge_of_another_stream_is_left_alone() -> None:
     life.worker.stop()
     progress = [m.value for m in first.committed(STATE) if m.key == blue.owner.merge_key][-1]
     made = stream()
-    write_state(made, PLACE, exported(transport(first, blue), blue, PLACE))
+    write_state(made, PLACE, export_model(transport(first, blue), blue, PLACE))
     write_merge(made, decode_merge_progress(progress or b""))
     life = Life(made, merging())
     settle(life)

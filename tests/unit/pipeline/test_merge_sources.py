@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stream_fs.pipeline import events
-from stream_fs.pipeline.administration import begin_at, forget
+from stream_fs.pipeline.administration import reset, reset_to_offset
 from stream_fs.pipeline.merge import snapshot_cache
 from stream_fs.pipeline.ports import OutgoingRecord, Partition
 from stream_fs.selector import View, params
@@ -56,7 +56,7 @@ def test_a_snapshot_of_another_configuration_is_left_out() -> None:
     foreign.until(lambda: made.log(STATE, 2).end > 3)
     foreign.die()
     for number in (0, 1):  # these begin anew
-        forget(outsider(made), merging(), Partition(TOPIC, number))
+        reset(outsider(made), merging(), Partition(TOPIC, number))
     life = Life(made, merging())
     give(made, (life, [0, 1]))  # the task of the last one would refuse to begin
     settle(life)
@@ -136,7 +136,7 @@ def test_a_partition_that_begins_anew_leaves_until_it_has_a_chunk() -> None:
     made = stream()
     life = Life(made, merging())
     settle(life)
-    begin_at(outsider(made), merging(), Partition(TOPIC, 1), 60, keep_model=False)
+    reset_to_offset(outsider(made), merging(), Partition(TOPIC, 1), 60, keep_model=False)
     more(made, 0)
     settle(life)
     assert last_sources(made) == {0: 7, 2: 1}

@@ -61,7 +61,7 @@ def test_an_error_at_any_step_after_which_it_ends_in_order_changes_no_published_
     first = Life(made, settings(), (step, survived))
     with suppress(Crash):
         for _ in range(300):
-            first.worker.turn()
+            first.worker.run_once()
     first.worker.stop()
     assert Life(made, settings()).run()
     with undisturbed(VALUES) as expected:

@@ -89,7 +89,7 @@ def life_with(made: MemoryBroker, gate: Gate) -> Life:
         return slow
 
     return Life(
-        made, settings(merge_every=None), aside=CommitThreads(), transport=slowed, grace=0.05
+        made, settings(merge_every=None), executor=CommitThreads(), transport=slowed, grace=0.05
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from stream_fs.errors import RetriableError
 from stream_fs.pipeline import events
-from stream_fs.pipeline.administration import begin_at, exported, forget, standing
+from stream_fs.pipeline.administration import export_model, read_position, reset, reset_to_offset
 from stream_fs.pipeline.ports import Partition
 from tests.support.memory_broker import MemoryBroker
 from tests.unit.pipeline.lives import STATE, TOPIC, Life, broker, fill, published, records, settings
@@ -57,11 +57,11 @@ def test_it_is_kept_where_the_first_attempt_to_commit_it_fails() -> None:
 def test_it_can_be_looked_at_and_moved() -> None:
     made = begun()
     transport = made.transport("g", {TOPIC: STATE})
-    found = standing(transport, LATEST, PLACE)
+    found = read_position(transport, LATEST, PLACE)
     assert found.progress is not None
     assert (found.progress.chunk, found.next_offset) == (0, 10)
-    assert exported(transport, LATEST, PLACE).progress == found.progress
-    begin_at(transport, LATEST, PLACE, 5, keep_model=False)
+    assert export_model(transport, LATEST, PLACE).progress == found.progress
+    reset_to_offset(transport, LATEST, PLACE, 5, keep_model=False)
     fill(made, VALUES[22:60])
     assert Life(made, LATEST).run()
     assert ranges(made)[0] == (1, 5, 25)
@@ -69,7 +69,7 @@ def test_it_can_be_looked_at_and_moved() -> None:
 
 def test_who_is_forgotten_begins_at_the_end_of_then() -> None:
     made = begun()
-    forget(made.transport("g", {TOPIC: STATE}), LATEST, PLACE)
+    reset(made.transport("g", {TOPIC: STATE}), LATEST, PLACE)
     life = Life(made, LATEST)
     life.until(lambda: bool(life.of(events.Restored)))
     life.die()

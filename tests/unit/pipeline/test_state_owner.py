@@ -15,15 +15,15 @@ from stream_fs.errors import (
 )
 from stream_fs.pipeline import events
 from stream_fs.pipeline.administration import (
-    begin_at,
-    exported,
-    foreign_states,
-    forget,
-    standing,
-    take_in,
+    export_model,
+    import_model,
+    read_position,
+    reset,
+    reset_to_offset,
+    state_errors,
 )
 from stream_fs.pipeline.settings import StreamSettings
-from stream_fs.pipeline.transaction import Executor, at_once
+from stream_fs.pipeline.transaction import Executor, run_inline
 from tests.support.memory_broker import MemoryBroker, MemoryStateLog
 from tests.unit.pipeline.lives import (
     STATE,
@@ -43,7 +43,7 @@ from tests.unit.pipeline.owners import (
     legacy,
     rankings,
     refuse,
-    reset,
+    reset_state,
     transport,
 )
 from tests.unit.pipeline.test_ahead import slow
@@ -76,7 +76,7 @@ def test_they_do_not_fence_each_other() -> None:
 def test_a_reset_concerns_one_of_them() -> None:
     made = begun(BLUE)
     assert Life(made, TEAL).run()
-    forget(transport(made, TEAL), TEAL, PLACE)
+    reset(transport(made, TEAL), TEAL, PLACE)
     fill(made, VALUES[60:])
     assert Life(made, BLUE).run()
     assert [ranking["sequence"] for ranking in rankings(made, BLUE)] == list(range(1, 8))
@@ -86,13 +86,13 @@ def test_commands_with_another_configuration_name_the_owner_and_change_nothing()
     made = begun(BLUE)
     before = made.log(STATE, 0).end
     whose = "stream 'blue' in group 'blue'"
-    assert reset(made, TEAL) == whose
+    assert reset_state(made, TEAL) == whose
     with pytest.raises(InvalidParameter, match=whose):
-        exported(transport(made, TEAL), TEAL, PLACE)
+        export_model(transport(made, TEAL), TEAL, PLACE)
     with pytest.raises(InvalidParameter, match=whose):
-        begin_at(transport(made, TEAL), TEAL, PLACE, 30, keep_model=True)
-    assert standing(transport(made, TEAL), TEAL, PLACE).others == whose
-    assert foreign_states(transport(made, TEAL), TEAL, [PLACE]) == []
+        reset_to_offset(transport(made, TEAL), TEAL, PLACE, 30, keep_model=True)
+    assert read_position(transport(made, TEAL), TEAL, PLACE).others == whose
+    assert state_errors(transport(made, TEAL), TEAL, [PLACE]) == []
     assert made.log(STATE, 0).end == before
 
 
@@ -109,27 +109,27 @@ def test_a_stream_with_the_name_or_the_group_of_another_is_refused(
 ) -> None:
     made = begun(BLUE)
     before = made.log(STATE, 0).end
-    export = exported(transport(made, BLUE), BLUE, PLACE)
+    export = export_model(transport(made, BLUE), BLUE, PLACE)
     refusal = f"a state of stream 'blue' in group 'blue', which has the same {shared}.*checkpoint"
     refuse(made, other, refusal)
     with pytest.raises(ForeignState, match=refusal):
-        forget(transport(made, other), other, PLACE)
+        reset(transport(made, other), other, PLACE)
     with pytest.raises(ForeignState, match=refusal):
-        begin_at(transport(made, other), other, PLACE, 30, keep_model=False)
+        reset_to_offset(transport(made, other), other, PLACE, 30, keep_model=False)
     with pytest.raises(ForeignState, match=refusal):
-        take_in(transport(made, other), other, PLACE, export, None)
+        import_model(transport(made, other), other, PLACE, export, None)
     with pytest.raises(ForeignState, match=refusal):
-        exported(transport(made, other), other, PLACE)
-    assert len(foreign_states(transport(made, other), other, [PLACE])) == 1
+        export_model(transport(made, other), other, PLACE)
+    assert len(state_errors(transport(made, other), other, [PLACE])) == 1
     assert made.log(STATE, 0).end == before
 
 
 def test_a_renamed_stream_takes_its_model_along_as_the_refusal_says() -> None:
     made = begun(BLUE)
     renamed = settings(stream="azure", group="blue")
-    export = exported(transport(made, BLUE), BLUE, PLACE)
-    forget(transport(made, BLUE), BLUE, PLACE)
-    assert take_in(transport(made, renamed), renamed, PLACE, export, None).chunk == 3
+    export = export_model(transport(made, BLUE), BLUE, PLACE)
+    reset(transport(made, BLUE), BLUE, PLACE)
+    assert import_model(transport(made, renamed), renamed, PLACE, export, None).chunk == 3
     fill(made, VALUES[60:])
     life = Life(made, renamed)
     assert life.run()
@@ -137,7 +137,7 @@ def test_a_renamed_stream_takes_its_model_along_as_the_refusal_says() -> None:
     assert [ranking["sequence"] for ranking in rankings(made, renamed)] == [4, 5, 6, 7]
     # Its former name has reset its state, and may not share the group all the same.
     refuse(made, BLUE, "a state of stream 'azure' in group 'blue', which has the same group")
-    assert len(foreign_states(transport(made, BLUE), BLUE, [PLACE])) == 1
+    assert len(state_errors(transport(made, BLUE), BLUE, [PLACE])) == 1
 
 
 def test_a_stream_that_was_reset_may_begin_anew_beside_a_legacy_state() -> None:
@@ -145,9 +145,9 @@ def test_a_stream_that_was_reset_may_begin_anew_beside_a_legacy_state() -> None:
     life = Life(made, TEAL)
     assert life.run()
     life.die()
-    assert reset(made, TEAL) is None
+    assert reset_state(made, TEAL) is None
     made._advised[TEAL.group, PLACE] = 50
-    assert foreign_states(transport(made, TEAL), TEAL, [PLACE]) == []
+    assert state_errors(transport(made, TEAL), TEAL, [PLACE]) == []
     assert Life(made, TEAL).run()
     assert [ranking["sequence"] for ranking in rankings(made, TEAL)] == 2 * list(range(1, 8))
 
@@ -157,48 +157,48 @@ def test_a_reset_mends_a_progress_record_that_cannot_be_read() -> None:
     made.produce(STATE, b"junk", key=BLUE.keys(PLACE).progress)
     with pytest.raises(CorruptProgress):
         Life(made, BLUE).run()
-    assert len(foreign_states(transport(made, BLUE), BLUE, [PLACE])) == 1
-    assert reset(made, BLUE) is None
+    assert len(state_errors(transport(made, BLUE), BLUE, [PLACE])) == 1
+    assert reset_state(made, BLUE) is None
     made.produce(STATE, b"junk", key=BLUE.keys(PLACE).progress)
-    begin_at(transport(made, BLUE), BLUE, PLACE, 20, keep_model=False)
-    assert standing(transport(made, BLUE), BLUE, PLACE).next_offset == 20
+    reset_to_offset(transport(made, BLUE), BLUE, PLACE, 20, keep_model=False)
+    assert read_position(transport(made, BLUE), BLUE, PLACE).next_offset == 20
 
 
 def test_a_second_reset_changes_nothing() -> None:
     made = begun(BLUE)
-    assert reset(made, BLUE) is None
+    assert reset_state(made, BLUE) is None
     assert Life(made, TEAL).run()
-    assert reset(made, BLUE) is None
+    assert reset_state(made, BLUE) is None
     assert len(rankings(made, TEAL)) == 3
 
 
 NAMESAKE = settings(stream="blue", group="teal", rankings_topic="out")
 
 
-def race(made: MemoryBroker, aside: Executor, seed: int) -> list[Life]:
+def race(made: MemoryBroker, executor: Executor, seed: int) -> list[Life]:
     """Two streams of one name take turns as chance decides; those that were not refused."""
     chance = random.Random(seed)
-    alive = [Life(made, of, aside=aside) for of in (BLUE, NAMESAKE)]
+    alive = [Life(made, of, executor=executor) for of in (BLUE, NAMESAKE)]
     for _ in range(800):
         life = chance.choice(alive)
         try:
-            life.worker.turn()
+            life.worker.run_once()
         except ForeignState:
             life.die()
             alive.remove(life)
     return alive
 
 
-@pytest.mark.parametrize("aside", [at_once, slow])
-def test_of_two_that_start_at_the_same_time_one_publishes(aside: Executor) -> None:
+@pytest.mark.parametrize("executor", [run_inline, slow])
+def test_of_two_that_start_at_the_same_time_one_publishes(executor: Executor) -> None:
     """Neither has a state when it takes its partition over, and the other one leaves none."""
     for seed in range(40):
         made = broker()
         fill(made, VALUES)
-        (left,) = race(made, aside, seed)
+        (left,) = race(made, executor, seed)
         assert [ranking["sequence"] for ranking in rankings(made, BLUE)] == list(range(1, 8))
         gone = NAMESAKE if left.settings == BLUE else BLUE
-        assert standing(transport(made, gone), gone, PLACE).progress is None
+        assert read_position(transport(made, gone), gone, PLACE).progress is None
 
 
 def test_a_start_is_recorded_with_the_first_chunk() -> None:

@@ -14,10 +14,10 @@ from stream_fs.errors import (
     RetriableError,
 )
 from stream_fs.pipeline import events, task, waiting
-from stream_fs.pipeline.outcome import announce, fold
+from stream_fs.pipeline.model import announce, fold
 from stream_fs.pipeline.ports import OutgoingRecord, Partition
 from stream_fs.pipeline.settings import DeadLetterSettings
-from stream_fs.pipeline.transaction import Executor, at_once
+from stream_fs.pipeline.transaction import Executor, run_inline
 from tests.support.memory_broker import Call, MemoryInput
 from tests.unit.pipeline.lives import (
     LETTERS,
@@ -38,7 +38,7 @@ from tests.unit.pipeline.test_recovery import STEPS, VALUES
 
 LONG = 10.0
 """Seconds of waiting that are not over in a test."""
-ASIDES = pytest.mark.parametrize("aside", [at_once, slow])
+ASIDES = pytest.mark.parametrize("executor", [run_inline, slow])
 
 
 def ends(life: Life) -> list[int]:
@@ -80,10 +80,10 @@ def folded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 @ASIDES
-def test_chunks_go_together_up_to_the_next_snapshot(aside: Executor) -> None:
+def test_chunks_go_together_up_to_the_next_snapshot(executor: Executor) -> None:
     made = broker()
     fill(made, VALUES)
-    life = Life(made, settings(linger=LONG, checkpoint_every=4), aside=aside)
+    life = Life(made, settings(linger=LONG, checkpoint_every=4), executor=executor)
     assert life.run()
     assert ends(life) == [1, 5, 9]
     snapshots = [e.ranking.chunk for e in life.of(events.ChunkCommitted) if e.snapshot_bytes]
@@ -95,10 +95,10 @@ def test_chunks_go_together_up_to_the_next_snapshot(aside: Executor) -> None:
 
 
 @ASIDES
-def test_the_last_ones_wait_for_nobody(aside: Executor) -> None:
+def test_the_last_ones_wait_for_nobody(executor: Executor) -> None:
     made = broker()
     fill(made, VALUES)
-    life = Life(made, settings(linger=LONG, checkpoint_every=100), aside=aside)
+    life = Life(made, settings(linger=LONG, checkpoint_every=100), executor=executor)
     assert life.run()
     assert ends(life) == [1, 9]
     assert life.now < LONG
@@ -106,9 +106,9 @@ def test_the_last_ones_wait_for_nobody(aside: Executor) -> None:
 
 
 @ASIDES
-def test_a_stream_that_is_not_behind_publishes_every_chunk_at_once(aside: Executor) -> None:
+def test_a_stream_that_is_not_behind_publishes_every_chunk_at_once(executor: Executor) -> None:
     made = broker()
-    life = Life(made, settings(linger=LONG, checkpoint_every=100), aside=aside)
+    life = Life(made, settings(linger=LONG, checkpoint_every=100), executor=executor)
     values = list(records(20 + 5 * 15))
     for number in range(6):
         fill(made, values[:20] if not number else values[5 + number * 15 :][:15])
@@ -144,14 +144,14 @@ def test_what_the_log_seems_to_hold_is_waited_for_so_long_and_no_longer(
 
 
 @ASIDES
-def test_the_records_of_an_open_transaction_are_not_waited_for(aside: Executor) -> None:
+def test_the_records_of_an_open_transaction_are_not_waited_for(executor: Executor) -> None:
     made = broker()
     fill(made, VALUES)
     producer = made.transport("other", {}).publisher(Partition(TOPIC, 0))
     assert producer.acquire()
     producer.begin()
     producer.send([OutgoingRecord(TOPIC, None, value, partition=0) for value in VALUES])
-    life = Life(made, settings(linger=LONG, checkpoint_every=100), aside=aside)
+    life = Life(made, settings(linger=LONG, checkpoint_every=100), executor=executor)
     life.until(lambda: ends(life) == [1, 9])
     assert life.now < LONG
 
@@ -160,13 +160,13 @@ def test_the_records_of_an_open_transaction_are_not_waited_for(aside: Executor) 
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("survived", [0, 1, 2])
 def test_a_crash_at_any_step_changes_no_published_byte(
-    step: str, survived: int, aside: Executor
+    step: str, survived: int, executor: Executor
 ) -> None:
     made = broker()
     fill(made, VALUES)
     here = settings(linger=LONG, checkpoint_every=4)
-    assert not Life(made, here, (step, survived), aside=aside).run()
-    heir = Life(made, here, aside=aside)
+    assert not Life(made, here, (step, survived), executor=executor).run()
+    heir = Life(made, here, executor=executor)
     assert heir.run()
     assert not heir.of(events.ReplayDiverged)
     assert_as_if_undisturbed(heir)
@@ -201,7 +201,7 @@ def test_a_failed_call_is_made_good(
     call: Call,
     error: type[RetriableError | AbortableError | FencedError],
     after_effect: bool,
-    aside: Executor,
+    executor: Executor,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     ranked: list[int] = []
@@ -213,7 +213,7 @@ def test_a_failed_call_is_made_good(
     monkeypatch.setattr(task, "announce", noted)
     made = broker()
     fill(made, VALUES)
-    life = Life(made, settings(linger=LONG, checkpoint_every=4), aside=aside)
+    life = Life(made, settings(linger=LONG, checkpoint_every=4), executor=executor)
     life.until(lambda: ends(life) == [1])
     made.fail_next(call, error("now and then"), after_effect=after_effect)
     assert life.run(900)
@@ -224,14 +224,14 @@ def test_a_failed_call_is_made_good(
 
 
 @ASIDES
-def test_what_comes_before_a_refused_record_is_published(aside: Executor) -> None:
+def test_what_comes_before_a_refused_record_is_published(executor: Executor) -> None:
     made = broker()
     values = list(records(100))
     fill(made, [*values[:70], b"not a record", *values[70:]])
     life = Life(
         made,
         settings(linger=LONG, checkpoint_every=100, dead_letters=DeadLetterSettings(policy="fail")),
-        aside=aside,
+        executor=executor,
     )
     with pytest.raises(BadRecordRefused):
         life.run()
@@ -244,7 +244,7 @@ def test_what_comes_before_a_refused_record_is_published(aside: Executor) -> Non
 @ASIDES
 @pytest.mark.parametrize("where", ["fold", "announce"])
 def test_what_comes_before_an_error_is_published(
-    where: str, aside: Executor, monkeypatch: pytest.MonkeyPatch
+    where: str, executor: Executor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As it would be if every chunk had its own transaction."""
     real: Any = {"fold": fold, "announce": announce}[where]
@@ -259,7 +259,7 @@ def test_what_comes_before_an_error_is_published(
     monkeypatch.setattr(task, where, refused)
     made = broker()
     fill(made, VALUES)
-    life = Life(made, settings(linger=LONG, checkpoint_every=100), aside=aside)
+    life = Life(made, settings(linger=LONG, checkpoint_every=100), executor=executor)
     with pytest.raises(InvalidMessage, match="not finite"):
         life.run()
     assert ends(life) == [1, 4]
@@ -283,7 +283,7 @@ def test_many_dead_letters_wait_for_nobody(monkeypatch: pytest.MonkeyPatch) -> N
 def test_chunks_wait_behind_a_snapshot_that_is_under_way(folded: list[int]) -> None:
     made = broker()
     fill(made, VALUES)
-    life = Life(made, settings(linger=LONG, checkpoint_every=4), aside=stuck)
+    life = Life(made, settings(linger=LONG, checkpoint_every=4), executor=stuck)
     assert life.run(100)
     assert folded == [1, 2, 3, 4, 5], "the first and the fifth have one"
     assert published(made) == []
@@ -332,16 +332,16 @@ def test_the_records_of_chunks_that_wait_are_told_as_waiting(
     assert len(life.of(events.ChunkUpdated)) == 1
 
 
-@pytest.mark.parametrize("aside", [at_once, stuck])
+@pytest.mark.parametrize("executor", [run_inline, stuck])
 def test_an_orderly_end_leaves_what_waits_to_the_next_owner(
-    aside: Executor, folded: list[int]
+    executor: Executor, folded: list[int]
 ) -> None:
     made = broker()
     fill(made, VALUES)
     here = settings(linger=LONG, checkpoint_every=100)
     start(made, here)
-    life = Life(made, here, aside=aside)
-    life.until(lambda: len(folded) == (4 if aside is at_once else 2))
+    life = Life(made, here, executor=executor)
+    life.until(lambda: len(folded) == (4 if executor is run_inline else 2))
     life.worker.stop()
     assert len(published(made)) == 1
     heir = Life(made, here)

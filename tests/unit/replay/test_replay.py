@@ -110,7 +110,7 @@ def test_the_summary_counts_no_record_that_an_earlier_life_has_published(folder:
     whole = replay(Folder(folder.path / "whole").plan())
     seldom = settings(checkpoint_every=100)
     with pytest.raises(Crash):
-        replay(folder.plan(settings=seldom), step=crashing("committed", 7))
+        replay(folder.plan(settings=seldom), crash_hook=crashing("committed", 7))
     again = replay(folder.plan(settings=seldom))
     assert again.resumed == whole.next
     assert (again.waiting, again.waiting_letters) == (whole.waiting, whole.waiting_letters)
@@ -233,7 +233,7 @@ def test_killed_at_a_step_it_ends_as_if_it_was_not(
 ) -> None:
     times = survived if step != "snapshot sent" else min(survived, 1)
     with pytest.raises(Crash):
-        replay(folder.plan(), step=crashing(step, times))
+        replay(folder.plan(), crash_hook=crashing(step, times))
     replay(folder.plan())
     assert folder.output == undisturbed
 
@@ -273,7 +273,7 @@ def test_what_is_behind_the_checkpoint_is_cut_off(
     folder: Folder, undisturbed: tuple[bytes, bytes], rest: bytes
 ) -> None:
     with pytest.raises(Crash):
-        replay(folder.plan(), step=crashing("updated", 4))
+        replay(folder.plan(), crash_hook=crashing("updated", 4))
     for path in (folder.rankings, folder.letters):
         with path.open("ab") as file:
             file.write(rest)
@@ -290,7 +290,7 @@ def test_asked_to_stop_it_saves_its_model(folder: Folder, undisturbed: tuple[byt
 
     replay(folder.plan(), stopping=lambda: bool(asked), told=told)
     steps: list[str] = []
-    replay(folder.plan(), step=steps.append)
+    replay(folder.plan(), crash_hook=steps.append)
     assert folder.output == undisturbed
     assert steps.count("updated") == 3  # nothing that was published is computed again
 
@@ -308,7 +308,7 @@ def test_a_file_that_has_grown_is_gone_on_with(
 def test_a_ranking_that_comes_out_otherwise_is_remarked(folder: Folder) -> None:
     """As on another CPU: the model is restored, and the chunks behind it are computed again."""
     with pytest.raises(Crash):
-        replay(folder.plan(), step=crashing("advised", 5))
+        replay(folder.plan(), crash_hook=crashing("advised", 5))
     journal = Journal(folder.checkpoint)
     (last,) = [record for record in journal.records if b"progress" in record.key][-1:]
     progress = replace(decode_progress(last.value or b""), digest="0" * 64)
@@ -322,7 +322,7 @@ def test_a_ranking_that_comes_out_otherwise_is_remarked(folder: Folder) -> None:
 
 def test_a_damaged_model_is_remarked(folder: Folder, undisturbed: tuple[bytes, bytes]) -> None:
     with pytest.raises(Crash):
-        replay(folder.plan(), step=crashing("advised", 5))
+        replay(folder.plan(), crash_hook=crashing("advised", 5))
     journal = Journal(folder.checkpoint)
     journal.close()
     newest = [record for record in journal.records if record.key.endswith(b"/0")][-1]
@@ -434,7 +434,7 @@ def test_a_checkpoint_of_an_earlier_release_lacks_some_facts() -> None:
 def test_other_input_is_refused(folder: Folder, values: list[bytes], told: str) -> None:
     """Also with a model that is older than the last ranking, so that records are read again."""
     with pytest.raises(Crash):
-        replay(folder.plan(), step=crashing("advised", 5))
+        replay(folder.plan(), crash_hook=crashing("advised", 5))
     before = folder.output, folder.checkpoint.read_bytes()
     folder.fill(values)
     with pytest.raises(InputChanged, match=told):

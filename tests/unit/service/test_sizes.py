@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from stream_fs.pipeline.outcome import Model, snapshot_records
+from stream_fs.pipeline.model import Model, snapshot_records
 from stream_fs.pipeline.ports import Partition
 from stream_fs.selector import initial_state
 from stream_fs.service.configuration.configuration import ranking_bytes, ranking_problem
@@ -82,7 +82,7 @@ def test_a_message_too_small_for_the_state_is_told_with_the_size_that_is_needed(
     settings = loaded(tmp_path, text % needed).stream_settings()
     place = Partition("digits", 0)
     state = initial_state(settings.params, settings.origin(place))
-    model = Model(state, 0, None, settings.cut)
+    model = Model(state, 0, None, settings.chunk_policy)
     records, _ = snapshot_records(settings, place, model, 0)
     assert needed - 60 < max(len(record.value or b"") for record in records) <= needed
 

@@ -24,7 +24,7 @@ from stream_fs.checkpoint import (
 )
 from stream_fs.errors import CheckpointError, CorruptProgress, ForeignState
 from stream_fs.pipeline.checkpoint_reader import newest_values
-from stream_fs.pipeline.legacy import legacy_progress, origin_stream
+from stream_fs.pipeline.legacy_state import legacy_progress, origin_stream
 from stream_fs.pipeline.ports import Partition, Publisher, StateLog, Transport
 from stream_fs.pipeline.settings import StreamSettings
 
