@@ -1,4 +1,4 @@
-"""How the program ends, in one place: what a supervisor or a script may rely on."""
+"""The exit codes of the program, on which supervisors and scripts may rely."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ class ExitCode(IntEnum):
     meaning: str
 
     def __new__(cls, code: int, meaning: str) -> Self:
-        """A number that carries its meaning."""
+        """A number with a meaning."""
         member = int.__new__(cls, code)
         member._value_ = code
         member.meaning = meaning
         return member
 
-    OK = 0, "done, or ended in order"
-    PROBLEM = 1, "a check found something, or something failed that has no code of its own"
-    CONFIGURATION = 2, "the command line or the configuration is wrong; it will be wrong again"
-    REFUSED = 3, "going on would lose or falsify something; the message names the ways out"
-    BROKER = 4, "the broker cannot be reached, or does not let us; trying again may help"
-    SILENCE = 5, "nothing came in the time that `watch --timeout` gives"
-    STORAGE = 6, "a file cannot be written; what is saved is saved, make room and start it again"
-    WATCHDOG = 70, "a client call hung, and the process ended itself; start it again"
-    INTERRUPTED = 130, "interrupted (Ctrl-C); what is saved is saved, start it again to go on"
+    OK = 0, "success, or clean shutdown"
+    PROBLEM = 1, "a check found problems, or an error without an exit code of its own"
+    CONFIGURATION = 2, "invalid command line or configuration; a restart does not help"
+    REFUSED = 3, "continuing would lose or falsify data; the message names the remedies"
+    BROKER = 4, "the broker is unreachable or denies access; a restart may help"
+    SILENCE = 5, "no ranking arrived within `watch --timeout`"
+    STORAGE = 6, "a file cannot be written; nothing saved is lost: free space and restart"
+    WATCHDOG = 70, "a client call hung and the watchdog ended the process; restart"
+    INTERRUPTED = 130, "interrupted (Ctrl-C); nothing saved is lost: restart to continue"
 
 
 def exit_code(error: BaseException) -> ExitCode:
-    """The code that an error ends the program with."""
+    """The exit code for an error."""
     match error:
         case InvalidConfiguration() | InvalidParameter():
             return ExitCode.CONFIGURATION
@@ -49,7 +49,7 @@ def exit_code(error: BaseException) -> ExitCode:
             return ExitCode.REFUSED
         case TransportError():
             return ExitCode.BROKER
-        # The latter of what was only printed, into a file.
+        # The second is raised where output is redirected to a file.
         case CannotWrite() | OSError(errno=errno.ENOSPC | errno.EDQUOT | errno.EFBIG):
             return ExitCode.STORAGE
         case _:

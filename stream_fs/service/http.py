@@ -1,8 +1,8 @@
-"""A small HTTP server for a few pages.
+"""The HTTP server: metrics, health checks and the status page.
 
-It stands in the open, so it reads little, waits little and repeats nothing of what it was sent.
-Whoever asks and takes the answer is served, also while others hold as many connections as they can:
-where there is no place left, the connection that has been there longest is let go.
+It is exposed to untrusted clients, so it limits the size and duration of every request, and never
+echoes what it received. Clients that hold connections open cannot block others: at the limit, the
+oldest connection is closed.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from stream_fs.errors import InvalidConfiguration
 from stream_fs.service.observability.status_document import Status, encode
 
 
-class TooMuch(Exception):
-    """The request is larger than anything we would answer."""
+class RequestTooLarge(Exception):
+    """The request exceeds `MOST_REQUEST_BYTES`."""
 
 
 class LimitedReader(io.RawIOBase):
-    """What a socket receives, up to a number of bytes and a moment."""
+    """Reads from a socket, up to a number of bytes and a deadline."""
 
     def __init__(self, connection: socket.socket, most_bytes: int, seconds: float) -> None:
         self._connection = connection
@@ -40,16 +40,16 @@ class LimitedReader(io.RawIOBase):
         self._until = time.monotonic() + seconds
 
     def readable(self) -> bool:
-        """It is."""
+        """Always true."""
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Receive; raises `TooMuch` and `TimeoutError` at the bounds."""
+        """Receive; raises `RequestTooLarge` and `TimeoutError` at the limits."""
         seconds = self._until - time.monotonic()
         if seconds <= 0:
             raise TimeoutError
         if not self._left:
-            raise TooMuch
+            raise RequestTooLarge
         self._connection.settimeout(seconds)
         count = self._connection.recv_into(memoryview(buffer)[: self._left])
         self._left -= count
@@ -57,11 +57,11 @@ class LimitedReader(io.RawIOBase):
 
 
 Check: TypeAlias = Callable[[], tuple[bool, str]]
-"""Whether all is well, and if not, why not."""
+"""Whether a check passes, and the reason if it does not."""
 
 
 def service_pages(registry: CollectorRegistry, alive: Check, ready: Check) -> dict[str, Page]:
-    """The pages that every service has, by path."""
+    """Metrics and health checks, by path."""
     return {
         "/metrics": lambda: Answer(
             HTTPStatus.OK, CONTENT_TYPE_PLAIN_0_0_4, generate_latest(registry)
@@ -72,9 +72,9 @@ def service_pages(registry: CollectorRegistry, alive: Check, ready: Check) -> di
 
 
 def _checked(check: Check) -> Answer:
-    well, reason = check()
-    status = HTTPStatus.OK if well else HTTPStatus.SERVICE_UNAVAILABLE
-    return Answer(status, TEXT, f"{'ok' if well else reason}\n".encode())
+    passed, reason = check()
+    status = HTTPStatus.OK if passed else HTTPStatus.SERVICE_UNAVAILABLE
+    return Answer(status, TEXT, f"{'ok' if passed else reason}\n".encode())
 
 
 _TYPES: Final = {
@@ -86,7 +86,7 @@ _TYPES: Final = {
 
 
 def status_pages(status: Callable[[], Status]) -> dict[str, Page]:
-    """The status page, by path."""
+    """The status page and its parts, by path."""
     parts = {
         f"/page/{file.name}": Answer(
             HTTPStatus.OK, _TYPES[file.name.rpartition(".")[2]], file.read_bytes()
@@ -106,30 +106,30 @@ def _fixed(answer: Answer) -> Page:
 MOST_REQUEST_BYTES: Final = 8192
 """Request line and headers together."""
 MOST_SECONDS: Final = 5.0
-"""For a whole request, from the connection to its last header, and for each write."""
+"""Timeout of a whole request, from the connection to its last header, and of each write."""
 MOST_CONNECTIONS: Final = 32
-"""At a time, each with a thread; for one more, the oldest is let go."""
+"""Concurrent connections, each with a thread; at the limit, the oldest is closed."""
 LEAST_SECONDS: Final = 0.05
-"""What every connection has before it can be let go: many times what an honest one needs."""
-_GONE_SECONDS: Final = 1.0
-"""How long the thread of a connection that was let go may take to notice."""
-_WAITING: Final = 128
-"""Connections that the system keeps until we come to them."""
-_END_SECONDS: Final = 0.1
-"""How soon it notices that it should end."""
+"""Time that every connection is granted before it may be closed: ample for a regular client."""
+_CLOSE_SECONDS: Final = 1.0
+"""Timeout for the thread of a closed connection to end."""
+_BACKLOG: Final = 128
+"""Connections that the system queues."""
+_POLL_SECONDS: Final = 0.1
+"""Interval of checks for a requested shutdown."""
 
 _LOGGER: Final = logging.getLogger("stream_fs.web")
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-"""What a browser may do with a page: load what is served here, and nothing else."""
+"""Browsers may load only what this server serves."""
 TEXT: Final = "text/plain; charset=utf-8"
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a page gives."""
+    """The response of a page."""
 
     status: HTTPStatus
     content_type: str
@@ -159,17 +159,17 @@ class WebServer:
                 [f"service.host, service.port: cannot listen on {place}"]
             ) from error
         self._thread = threading.Thread(
-            target=self._server.serve_forever, args=(_END_SECONDS,), name="web", daemon=True
+            target=self._server.serve_forever, args=(_POLL_SECONDS,), name="web", daemon=True
         )
 
     @property
     def host(self) -> str:
-        """The address that it listens on."""
+        """The listening address."""
         return str(self._server.server_address[0])
 
     @property
     def port(self) -> int:
-        """The port that it listens on."""
+        """The listening port."""
         return int(self._server.server_address[1])
 
     def __enter__(self) -> Self:
@@ -180,11 +180,11 @@ class WebServer:
         self.close()
 
     def start(self) -> None:
-        """Begin to answer."""
+        """Start serving."""
         self._thread.start()
 
     def close(self) -> None:
-        """Answer no more, and free the port."""
+        """Stop serving, and free the port."""
         if self._thread.is_alive():
             self._server.shutdown()
             self._thread.join()
@@ -195,8 +195,8 @@ class _Server(ThreadingHTTPServer):
     """Bounded in the number of its threads."""
 
     daemon_threads = True
-    request_queue_size = _WAITING
-    # Closing must not wait for a client that says nothing.
+    request_queue_size = _BACKLOG
+    # Closing must not wait for a silent client.
     block_on_close = False
 
     def __init__(
@@ -213,11 +213,11 @@ class _Server(ThreadingHTTPServer):
         self.most_seconds = most_seconds
         self._places = threading.BoundedSemaphore(most_connections)
         self._connections: dict[socket.socket, float] = {}
-        """Those that are served, the oldest first, and since when."""
+        """Connections being served, the oldest first, and their start times."""
         super().__init__((host, port), _Handler)
 
     def server_bind(self) -> None:
-        # Not HTTPServer's, which asks the resolver for a name that nobody needs.
+        # HTTPServer's own method would make a DNS lookup for a name that is not used.
         super(ThreadingHTTPServer, self).server_bind()
 
     def process_request(self, request: Any, client_address: Any) -> None:
@@ -235,24 +235,24 @@ class _Server(ThreadingHTTPServer):
             self._places.release()
 
     def _make_place(self) -> bool:
-        """Let the oldest connection go, when it has had its time; whether there is a place now."""
+        """Close the oldest connection after its granted time; whether a place is free now."""
         for oldest, since in list(self._connections.items())[:1]:
             left = since + LEAST_SECONDS - time.monotonic()
             if left > 0 and self._places.acquire(timeout=left):
                 return True
-            with contextlib.suppress(OSError):  # it has gone by itself
+            with contextlib.suppress(OSError):  # it is already closed
                 oldest.shutdown(socket.SHUT_RDWR)
             self._connections.pop(oldest, None)
-        return self._places.acquire(timeout=_GONE_SECONDS)
+        return self._places.acquire(timeout=_CLOSE_SECONDS)
 
-    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002  # theirs
-        _LOGGER.debug("a request was broken off", exc_info=True)
+    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002  # signature of the base class
+        _LOGGER.debug("a request was aborted", exc_info=True)
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """One request; then the connection ends."""
+    """Handles one request, then closes the connection."""
 
-    # Of a request that names none. Theirs is 0.9, whose answers have no headers.
+    # For a request without a version. The library's default is 0.9, which has no headers.
     default_request_version = "HTTP/1.0"
     server: _Server
     rfile: io.BufferedReader
@@ -266,19 +266,19 @@ class _Handler(BaseHTTPRequestHandler):
 
     def handle_one_request(self) -> None:
         self.close_connection = True
-        # What `send_error` needs, should the request not come as far as to say it.
+        # `send_error` needs these, also where the request is cut off before them.
         self.requestline, self.request_version, self.command = "", "HTTP/1.0", ""
         try:
             self.raw_requestline = self.rfile.readline()
             if self.raw_requestline and self.parse_request():
                 self._answer(self._page())
-        except TooMuch:
+        except RequestTooLarge:
             self.send_error(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
         except TimeoutError:
             self.send_error(HTTPStatus.REQUEST_TIMEOUT)
 
     def handle_expect_100(self) -> bool:
-        """No body is read, so nobody is asked to send one."""
+        """Never ask for a body, since none is read."""
         return True
 
     def _page(self) -> Answer:
@@ -294,7 +294,7 @@ class _Handler(BaseHTTPRequestHandler):
             return _refusal(HTTPStatus.INTERNAL_SERVER_ERROR)
 
     def _answer(self, answer: Answer) -> None:
-        """Send the answer; where one has begun, only the end of the connection may follow it."""
+        """Send the answer, unless one has already been started."""
         if self._answered:
             return
         self._answered = True
@@ -315,14 +315,14 @@ class _Handler(BaseHTTPRequestHandler):
         if self.command != "HEAD":
             self.wfile.write(answer.body)
 
-    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:  # noqa: ARG002  # theirs quote the request
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:  # noqa: ARG002  # the base class quotes the request
         self._answer(_refusal(HTTPStatus(code)))
 
     def version_string(self) -> str:
         return "stream-fs"
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Nothing: requests are not events of the stream, and theirs quotes them."""
+        """Log nothing: requests are not events of the stream, and the library quotes them."""
 
 
 def _refusal(status: HTTPStatus) -> Answer:

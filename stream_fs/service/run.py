@@ -29,7 +29,7 @@ from stream_fs.service.observability.reporting import log_event
 from stream_fs.service.observability.status import StatusObserver
 from stream_fs.service.observability.status_document import Health
 from stream_fs.service.process.executor import CommitThreads
-from stream_fs.service.process.memory import keep_freed_memory, spare_what_stays
+from stream_fs.service.process.memory import freeze_loaded_objects, keep_freed_memory
 from stream_fs.service.process.signals import SignalHandler
 from stream_fs.service.process.watchdog import Watchdog
 from stream_fs.service.topics import topic_gaps, topic_problems
@@ -105,7 +105,7 @@ def run(
             "listening",
             extra={"fields": {"address": f"http://{server.host}:{server.port}"}},
         )
-        spare_what_stays()
+        freeze_loaded_objects()
         watchdog.start()
         stack.callback(watchdog.stop)
         try:
@@ -139,7 +139,7 @@ def _loop(
 ) -> None:
     """Turn after turn; `observers` get the lag of every partition now and then."""
     due = time.monotonic()
-    while not stopping.asked:
+    while not stopping.stop_requested:
         worker.run_once()
         watchdog.beat()
         if time.monotonic() >= due:
@@ -158,8 +158,8 @@ def _leave(worker: Worker) -> None:
 
 
 def _alive(watchdog: Watchdog) -> tuple[bool, str]:
-    silence = watchdog.silence
-    return silence < watchdog.limit, f"the loop has not moved for {silence:.0f} s"
+    silence = watchdog.seconds_since_progress
+    return silence < watchdog.limit, f"no progress of the loop for {silence:.0f} s"
 
 
 def _ready(worker: Worker) -> tuple[bool, str]:

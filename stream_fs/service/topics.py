@@ -1,4 +1,4 @@
-"""The topics of a stream: what they have to be like, and what is wrong with those there are."""
+"""The topics of a stream: their required settings, and the problems of existing ones."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def topic_specs(
     partitions: int = 1,
     replication: int = BROKER_DEFAULT,
 ) -> list[TopicSpec]:
-    """Every topic that the stream needs; `partitions` are for input topics that do not exist yet.
+    """All topics of the stream; `partitions` applies to input topics that do not exist yet.
 
-    Rankings and dead letters are few: one partition keeps all of them in order.
+    Rankings and dead letters are few, so one partition keeps each in order.
     """
     names, largest = configuration.stream.topics, configuration.kafka.largest_message
     existing = topics.partitions(names)
@@ -35,7 +35,7 @@ def topic_specs(
     for name in names:
         plan = input_spec(name, existing.get(name, partitions), largest, replication)
         if name in existing:
-            # Its size is for its owner to decide, as long as we can carry what it holds.
+            # Its owner decides on the size of messages, as long as the stream can process them.
             sizeless = {k: v for k, v in plan.config.items() if k != "max.message.bytes"}
             plan = replace(plan, config=sizeless)
         plans.append(plan)
@@ -49,7 +49,7 @@ def topic_specs(
 
 
 def topic_problems(configuration: Configuration, topics: Topics) -> list[str]:
-    """What is wrong with the topics, a sentence each; empty when the stream can run."""
+    """The problems of the topics, one sentence each; empty if the stream can run."""
     plans = topic_specs(configuration, topics)
     problems = topics.check(plans)
     existing = topics.partitions(configuration.stream.topics)
@@ -59,9 +59,9 @@ def topic_problems(configuration: Configuration, topics: Topics) -> list[str]:
         allowed = int(topics.config(name)["max.message.bytes"])
         if allowed > carried:
             problems.append(
-                f"topic {name} allows messages of {allowed} bytes, and we could carry {carried} "
-                "to the dead letters: set kafka.largest_message to "
-                f"{largest + allowed - carried} or more"
+                f"topic {name} allows messages of {allowed} bytes, but a dead letter can carry "
+                f"only {carried}: set kafka.largest_message to {largest + allowed - carried} "
+                "or more"
             )
     partitions = sum(existing.values())
     too_large = {
@@ -72,5 +72,5 @@ def topic_problems(configuration: Configuration, topics: Topics) -> list[str]:
 
 
 def topic_gaps(configuration: Configuration, topics: Topics) -> list[str]:
-    """Those of the problems with which the stream can run: some partitions have to wait."""
+    """The problems that do not prevent a start: some partitions have to wait."""
     return topics.gaps(topic_specs(configuration, topics))

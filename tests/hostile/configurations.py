@@ -8,7 +8,7 @@ from pathlib import Path
 from stream_fs.service.configuration import load
 from stream_fs.service.configuration.rendering import shown
 from tests.hostile.target import Target
-from tests.unit.service.configuring import LEAST
+from tests.support.configurations import LEAST
 
 FULL = (
     LEAST

@@ -32,7 +32,7 @@ from stream_fs.replay.sources import rows
 from stream_fs.selector import MultiViewSelector, View
 from stream_fs.service.configuration import load
 from stream_fs.wire import DeclaredView, Limits, RecordDecoder, decode_ranking, encode_ranking
-from tests.unit.service.configuring import LEAST
+from tests.support.configurations import LEAST
 from tests.unit.wire.rankings.test_message import messages
 
 VIEWS = (DeclaredView("a", 3), DeclaredView("b", 4, "float64", "unit"))

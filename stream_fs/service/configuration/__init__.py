@@ -1,7 +1,7 @@
-"""The configuration: one TOML file, environment variables over it, flags over those.
+"""The configuration: a TOML file, overridden by environment variables, overridden by flags.
 
-Values are typed and frozen, and checked as a whole: whoever has made several mistakes is told of
-all of them at once. `load` is the way in.
+Values are typed and frozen, and validated as a whole, so that one error lists every mistake.
+`load` is the entry point.
 """
 
 from stream_fs.service.configuration.configuration import Configuration

@@ -1,4 +1,4 @@
-"""The whole configuration, and what it means to the pipeline and to the Kafka clients."""
+"""The whole configuration, and the settings of pipeline and Kafka clients that follow from it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def ranking_bytes(
     format: Format,
     partitions: int = 0,
 ) -> int:
-    """Bytes that no ranking of this stream exceeds; a merged one lists so many partitions."""
+    """Upper bound of the bytes of a ranking; a merged one lists `partitions` sources."""
     params = configuration.params()
     return max(
         largest_ranking(
@@ -48,10 +48,9 @@ def ranking_bytes(
 
 
 def ranking_problem(configuration: Configuration, partitions: int = 0) -> str | None:
-    """What to change in output.top, or instead, so that every ranking can be published.
+    """Why a ranking may be too large to be published, with the remedies; None if none is.
 
-    None where it can. Looks at nothing but stream, views, selector, output and
-    kafka.largest_message.
+    Reads only stream, views, selector, output and kafka.largest_message.
     """
     limit, output = configuration.kafka.largest_message, configuration.output
     top = None if output.top == "all" else output.top
@@ -78,11 +77,11 @@ def ranking_problem(configuration: Configuration, partitions: int = 0) -> str | 
 
 
 def state_problem(configuration: Configuration, partitions: int = 0) -> str | None:
-    """What to change in kafka.largest_message, or instead, so that the state can be published.
+    """Why the state may be too large to be published, with the remedies; None if it is not.
 
-    None where it can. Snapshots are cut into parts that fit, but not their manifests, nor the
-    progress of a merge, which lists so many partitions. Reads only stream, views, selector, merge,
-    kafka.group and kafka.largest_message.
+    Snapshots are divided into parts that fit. Their manifests are not, nor is the progress of a
+    merge, which lists all `partitions`. Reads only stream, views, selector, merge, kafka.group and
+    kafka.largest_message.
     """
     params, name = configuration.params(), configuration.stream.name
     topic = max(configuration.stream.topics, key=len)
@@ -113,7 +112,7 @@ Views = Annotated[tuple[sections.DeclaredView, ...], BeforeValidator(as_tuple), 
 
 
 class Configuration(Section):
-    """Every section of the file, checked; made by `load`."""
+    """All sections, validated; created by `load`."""
 
     stream: sections.Stream
     views: Views
@@ -135,11 +134,11 @@ class Configuration(Section):
         return params(views, **self.selector.model_dump())
 
     def state_topics(self) -> dict[str, str]:
-        """By input topic, the topic of its state."""
+        """The state topic of each input topic."""
         return {topic: self.state.topic.replace("{topic}", topic) for topic in self.stream.topics}
 
     def stream_settings(self) -> StreamSettings:
-        """What the pipeline is told."""
+        """The settings of the pipeline."""
         selector = self.params()
         span = self.chunk.max_span
         return StreamSettings(
@@ -181,7 +180,7 @@ class Configuration(Section):
         )
 
     def kafka_settings(self) -> ClientSettings:
-        """What the Kafka clients are told; secrets are in it as they are."""
+        """The settings of the Kafka clients, secrets included."""
         kafka = self.kafka
         return ClientSettings(
             bootstrap=kafka.bootstrap,
@@ -194,10 +193,10 @@ class Configuration(Section):
         )
 
     def secrets(self) -> frozenset[str]:
-        """Every secret value, for whoever has to keep them out of a text.
+        """The secret values, to be redacted in texts.
 
-        What is secret is told by the name of the property: a user's name may come from a variable,
-        too, and would be cut out of every message that has the word.
+        The name of the property decides: a user name may come from a variable as well, and is not
+        redacted, since it may be an ordinary word of a message.
         """
         return frozenset(
             value.reveal()
@@ -207,10 +206,10 @@ class Configuration(Section):
 
 
 def selector_view(view: sections.DeclaredView) -> View:
-    """A declared view, as the selector knows it."""
+    """The selector's view of a declared one."""
     return View(view.name, view.dimension, view.transform, view.names)
 
 
 def revealed(value: Property | Secret) -> Property:
-    """The value of a property, as the client needs it."""
+    """The plain value of a property."""
     return value.reveal() if isinstance(value, Secret) else value

@@ -1,7 +1,7 @@
-"""Where values come from: the file, environment variables, flags; later ones go over earlier.
+"""Loading: the file, overridden by environment variables, overridden by flags.
 
-A variable is named STREAM_FS_SECTION__KEY, a flag is `--set section.key=value`. Their text is read
-as it is where a key wants text, and as a TOML value elsewhere (`500`, `0.1`, `["a", "b"]`).
+A variable is named STREAM_FS_SECTION__KEY, a flag is `--set section.key=value`. Their text is the
+value of a key that takes text; for other keys it is parsed as TOML (`500`, `0.1`, `["a", "b"]`).
 librdkafka properties are named STREAM_FS_KAFKA__PROPERTIES__SASL_PASSWORD and
 `--set kafka.properties.sasl.password=…`.
 """
@@ -27,12 +27,12 @@ from stream_fs.service.configuration.validation import read
 
 PREFIX = "STREAM_FS_"
 MOST_LEVELS = 16
-"""Tables and lists within each other: nothing in a configuration needs more than five."""
+"""Maximum nesting of tables and lists; a valid configuration has five levels at most."""
 OTHER_VARIABLES = frozenset(
     f"{PREFIX}{name}" for name in ("CONFIG", "CORE", "BOOTSTRAP", "NO_SKIP")
 )
-"""Those that name no key: of the command line, the selector, the development broker, the tests."""
-# Kubernetes tells every pod of the services beside it, by their names: ours may begin like this.
+"""Variables that set no key: of the command line, the selector, the broker, and the tests."""
+# Kubernetes sets variables for the services of a namespace; their names may have the same prefix.
 _OF_KUBERNETES = re.compile(
     r"_SERVICE_HOST$|_SERVICE_PORT(_|$)|_PORT$|_PORT_\d+_(TCP|UDP|SCTP)(_|$)"
 )
@@ -41,12 +41,12 @@ _ONE_EACH = (
     "set each property by its own name: `--set kafka.properties.linger.ms=5`, or the variable "
     f"{PREFIX}KAFKA__PROPERTIES__LINGER_MS=5"
 )
-_IN_THE_FILE = "views are declared in the file only, each in a [[views]] table of its own"
+_FILE_ONLY = "views can only be declared in the file, each in its own [[views]] table"
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A single value from outside of the file, and where it comes from."""
+    """A value from a variable or a flag; `origin` names its source."""
 
     path: tuple[str, ...]
     text: str
@@ -54,19 +54,19 @@ class Setting:
 
 
 def of_file(path: FilePath) -> dict[str, Any]:
-    """The file as plain data; a ValueError says why it cannot be read."""
+    """The parsed file; a ValueError says why it cannot be read."""
     text = text_of(path)
     try:
         plain = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} is not TOML: {error}") from None
     if _depth(plain) > MOST_LEVELS:
-        raise ValueError(f"{path} has more than {MOST_LEVELS} tables within each other")
+        raise ValueError(f"{path} has more than {MOST_LEVELS} nested tables")
     return plain
 
 
 def of_environment(environ: Mapping[str, str]) -> Iterator[Setting]:
-    """The variables that name a key; they have a double underscore."""
+    """The variables that set a key, recognised by a double underscore."""
     for name, text in sorted(environ.items()):
         if _names_key(name):
             parts = name.removeprefix(PREFIX).lower().split("__")
@@ -76,18 +76,18 @@ def of_environment(environ: Mapping[str, str]) -> Iterator[Setting]:
 
 
 def _names_key(variable: str) -> bool:
-    """Whether a variable is meant to name a section and a key."""
+    """Whether the name of a variable has the form of a section and a key."""
     return variable.startswith(PREFIX) and "__" in variable.removeprefix(PREFIX)
 
 
 def mistaken_variables(environ: Mapping[str, str]) -> Iterator[ConfigurationProblem]:
-    """Variables with our prefix that nothing reads, each with the one that may have been meant."""
+    """Unknown variables with the prefix STREAM_FS_, each with the closest known one."""
     keys = [
         f"{PREFIX}{section}__{key}".upper()
         for section, field in Configuration.model_fields.items()
         for key in getattr(field.annotation, "model_fields", ())
     ]
-    # By what follows the prefix, which all of them share.
+    # Compared without the common prefix.
     known = {one.removeprefix(PREFIX): one for one in (*keys, *sorted(OTHER_VARIABLES))}
     for name in sorted(environ):
         if not name.startswith(PREFIX) or _names_key(name) or name in OTHER_VARIABLES:
@@ -99,23 +99,23 @@ def mistaken_variables(environ: Mapping[str, str]) -> Iterator[ConfigurationProb
         near += [known[one] for one in close]
         hint = f"did you mean {near[0]}?" if near else f"keys are {PREFIX}SECTION__KEY"
         if name == f"{PREFIX}VIEWS":
-            hint = _IN_THE_FILE
-        yield ConfigurationProblem((name,), f"is a variable that nothing reads; {hint}")
+            hint = _FILE_ONLY
+        yield ConfigurationProblem((name,), f"is not a known variable; {hint}")
 
 
 def of_flags(flags: Iterable[str]) -> Iterator[Setting]:
-    """Flags of the form `section.key=value`; a ValueError names one that is not."""
+    """Flags of the form `section.key=value`; a ValueError names any other."""
     for flag in flags:
         name, equals, text = flag.partition("=")
         parts = name.strip().split(".")
         if parts[:2] == _PROPERTIES:
             parts = [*_PROPERTIES, ".".join(parts[2:])]
         if parts == ["views"]:
-            raise ValueError(f"--set {name}: {_IN_THE_FILE}")
+            raise ValueError(f"--set {name}: {_FILE_ONLY}")
         if parts == [*_PROPERTIES, ""]:
             raise ValueError(f"--set {name}: {_ONE_EACH}")
         if not equals or len(parts) < 2 or not all(parts):
-            # What follows the sign is not shown: it may be a secret.
+            # The value is not shown: it may be a secret.
             sections = ", ".join(one for one in Configuration.model_fields if one != "views")
             raise ValueError(
                 f"--set {name}: should be section.key=value, for example chunk.records=200; "
@@ -124,10 +124,10 @@ def of_flags(flags: Iterable[str]) -> Iterator[Setting]:
         yield Setting(tuple(parts), text, "--set")
 
 
-def lay_over(
+def override(
     plain: Mapping[str, Any], settings: Iterable[Setting]
 ) -> tuple[dict[str, Any], dict[Path, str], list[ConfigurationProblem]]:
-    """The data with the settings over it, where each of these came from, and what did not fit."""
+    """The data with the settings applied, the origin of each, and those that do not fit."""
     merged = copy.deepcopy(dict(plain))
     origins: dict[Path, str] = {}
     problems: list[ConfigurationProblem] = []
@@ -136,9 +136,9 @@ def lay_over(
         if setting.path[0] not in plain:
             origins.setdefault(setting.path[:1], setting.origin)
         if len(setting.path) > MOST_LEVELS:
-            problems.append(ConfigurationProblem(setting.path[:2], "has nothing so far below it"))
+            problems.append(ConfigurationProblem(setting.path[:2], "has no keys that deep"))
         elif setting.path[0] == "views":
-            problems.append(ConfigurationProblem(setting.path, _IN_THE_FILE))
+            problems.append(ConfigurationProblem(setting.path, _FILE_ONLY))
         elif setting.path == (*_PROPERTIES, ""):
             origins[setting.path[:2]] = setting.origin
             problems.append(ConfigurationProblem(setting.path[:2], _ONE_EACH))
@@ -151,7 +151,7 @@ def _put(table: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
     for part in path[:-1]:
         below = table.setdefault(part, {})
         if not isinstance(below, dict):
-            return  # the file has a value where a table belongs, which is a problem of its own
+            return  # the file has a value in place of a table, which is reported separately
         table = below
     table[path[-1]] = value
 
@@ -167,7 +167,7 @@ def _value(setting: Setting) -> Any:
 
 
 def _depth(plain: Any) -> int:
-    """Tables and lists within each other, told without going down by recursion."""
+    """Nesting of tables and lists, determined without recursion."""
     depth, level = 0, [plain]
     while level:
         depth += 1
@@ -181,7 +181,7 @@ def _depth(plain: Any) -> int:
 
 
 def _wants_text(path: tuple[str, ...]) -> bool:
-    """Whether the key at this path takes nothing but text."""
+    """Whether the key at this path takes only text."""
     if len(path) > 2:
         return list(path[:2]) == _PROPERTIES
     section = Configuration.model_fields.get(path[0])
@@ -195,17 +195,17 @@ def _wants_text(path: tuple[str, ...]) -> bool:
 
 
 def load(path: FilePath, environ: Mapping[str, str], flags: Iterable[str] = ()) -> Configuration:
-    """The configuration; raises `InvalidConfiguration` with every problem.
+    """The configuration; raises `InvalidConfiguration` with all problems.
 
-    `flags` are of the form `section.key=value`. File names in the configuration are relative to
-    the folder of its file.
+    `flags` have the form `section.key=value`. File names in the configuration are relative to the
+    folder of the configuration file.
     """
     try:
         plain = of_file(path)
         settings = [*of_environment(environ), *of_flags(flags)]
     except ValueError as error:
         raise InvalidConfiguration([str(error)]) from None
-    merged, origins, problems = lay_over(plain, settings)
+    merged, origins, problems = override(plain, settings)
     found, more = read(merged, Place(environ, path.parent))
     problems += [*more, *mistaken_variables(environ)]
     problems += validation.all_problems(found)

@@ -1,4 +1,4 @@
-"""What is wrong with a configuration, in words for whoever wrote it."""
+"""The problems of a configuration as messages, and values as TOML."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def toml_key(name: str) -> str:
-    """A key, quoted where it has to be."""
+    """A key, quoted if necessary."""
     return name if _BARE_KEY.fullmatch(name) else toml_value(name)
 
 
 def toml_value(data: Any) -> str:
-    """A value on one line; a secret as the reference to it, or redacted."""
+    """A value on one line; a secret as its reference, or redacted."""
     match data:
         case Secret():
             return toml_value(REDACTED if data.origin is None else data.origin)
@@ -31,7 +31,7 @@ def toml_value(data: Any) -> str:
         case int() | float():
             return repr(data)
         case str():
-            # JSON's texts are TOML's, but for one control character.
+            # A JSON string is a TOML string, except for one control character.
             return json.dumps(data, ensure_ascii=False).replace("\x7f", "\\u007f")
         case Mapping():
             inner = ", ".join(
@@ -43,23 +43,23 @@ def toml_value(data: Any) -> str:
 
 
 Path: TypeAlias = tuple[str | int, ...]
-"""Where a value is: section, key, and so on; numbers count the tables of an array."""
+"""Location of a value: section, key, and so on; numbers are indices into an array of tables."""
 
 _LONGEST = 80
-# Some of these are secrets, and not all of them can be told by their names.
+# Some of these are secrets, and their names do not always show it.
 _NEVER_SHOWN = ("kafka", "properties")
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigurationProblem:
-    """One thing to change: the key, and what is allowed or what was found there."""
+    """One mistake: the key, and what is wrong with its value."""
 
     path: Path
     message: str
 
 
 def key(path: Path) -> str:
-    """The path as one would write it in the file."""
+    """The path in the notation of the file."""
     text = ""
     for part in path:
         if isinstance(part, int):
@@ -70,14 +70,14 @@ def key(path: Path) -> str:
 
 
 def describe(problem: ConfigurationProblem, origins: Mapping[Path, str]) -> str:
-    """One line: key, message, and which variable or flag the value came from, if any did."""
+    """One line: key, message, and the variable or flag that set the value, if any."""
     origin = next((origins[path] for path in _prefixes(problem.path) if path in origins), None)
     line = f"{key(problem.path)}: {problem.message}"
     return f"{line} (from {origin})" if origin else line
 
 
 def _prefixes(path: Path) -> Iterator[Path]:
-    """The path and those it is a part of; a key that is missing is not the section's fault."""
+    """The path and its parents, but not the section, which may have a missing key in the file."""
     yield path
     for length in range(len(path) - 1, 1, -1):
         yield path[:length]
@@ -86,7 +86,7 @@ def _prefixes(path: Path) -> Iterator[Path]:
 def problems_of(
     error: ValidationError, path: Path, known: Collection[str]
 ) -> Iterator[ConfigurationProblem]:
-    """The problems that pydantic found in the value at `path`, whose keys are `known`."""
+    """The problems in pydantic's error about the value at `path`, whose keys are `known`."""
     for found in error.errors(include_url=False):
         place = (*path, *found["loc"])
         if found["type"] == "missing":
@@ -96,7 +96,7 @@ def problems_of(
         elif found["type"] in ("model_type", "model_attributes_type", "dict_type"):
             yield ConfigurationProblem(place, "should be a table")
         elif place == ("views",) and found["type"] == "tuple_type":
-            yield ConfigurationProblem(place, "should be tables, each under a [[views]] of its own")
+            yield ConfigurationProblem(place, "should be tables, each under its own [[views]]")
         elif found["type"] == "tuple_type":
             example = '["a", "b"]' if place == ("stream", "topics") else "[16, 15]"
             yield ConfigurationProblem(
@@ -110,7 +110,7 @@ def problems_of(
 
 
 def unknown(path: Path, known: Collection[str]) -> ConfigurationProblem:
-    """A key that nothing reads. Its value is not shown: it may be a secret in the wrong place."""
+    """An unknown key. Its value is not shown: it may be a misplaced secret."""
     name = str(path[-1])
     near = difflib.get_close_matches(name, known, n=1)
     hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(known))}"
@@ -118,7 +118,7 @@ def unknown(path: Path, known: Collection[str]) -> ConfigurationProblem:
 
 
 def shown(path: Path, value: Any) -> str:
-    """The value at a path, for the end of a message; nothing where it may be a secret."""
+    """The value as the end of a message; empty where it may be a secret."""
     if path[: len(_NEVER_SHOWN)] == _NEVER_SHOWN:
         return ""
     text = repr(value)
@@ -128,5 +128,5 @@ def shown(path: Path, value: Any) -> str:
 
 
 def lines(problems: Sequence[ConfigurationProblem], origins: Mapping[Path, str]) -> list[str]:
-    """All problems, each once, in the order of their discovery."""
+    """All problems, without duplicates, in the order in which they were found."""
     return list(dict.fromkeys(describe(problem, origins) for problem in problems))

@@ -1,4 +1,4 @@
-"""The configuration as a file again: what is in effect, and an example to begin with."""
+"""The configuration as TOML: the values in effect, and an example."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ _POSSIBLE: Final[dict[str, dict[str, Any]]] = {
         "properties": {"session.timeout.ms": 45000, "sasl.password": {"env": "KAFKA_PASSWORD"}}
     },
 }
-"""Values for comments, where the default would tell nothing."""
+"""Values of commented keys whose default explains nothing."""
 
 
 def shown(configuration: Configuration) -> str:
-    """Every value in effect, presets and derived names filled in; secrets are not shown."""
+    """All values in effect, with presets resolved and default names derived; secrets redacted."""
     lines: list[str] = []
     for name in Configuration.model_fields:
         if name == "views":
-            told = configuration.stream_settings().views
-            for view, in_force in zip(configuration.views, told, strict=True):
-                table = {**dict(view), "transform": in_force.transform}
+            resolved = configuration.stream_settings().views
+            for view, in_effect in zip(configuration.views, resolved, strict=True):
+                table = {**dict(view), "transform": in_effect.transform}
                 lines += ["[[views]]", *_pairs(table), ""]
             continue
         section: Mapping[str, Any] = dict(getattr(configuration, name))
@@ -49,7 +49,7 @@ def shown(configuration: Configuration) -> str:
 
 def _pairs(section: Mapping[str, Any]) -> Iterator[str]:
     for name, value in section.items():
-        # What is not set has no value in TOML.
+        # TOML has no null.
         yield (
             f"# {name} is not set"
             if value is None
@@ -58,12 +58,12 @@ def _pairs(section: Mapping[str, Any]) -> Iterator[str]:
 
 
 def example() -> str:
-    """A file that can be used: what is needed is set, everything else a comment."""
+    """A usable file: required keys are set, all others are comments."""
     derived = derived_defaults(_EXAMPLE)
     lines = [
-        "# A configuration of stream-fs. Keys in comments have the value that they would have",
-        "# anyway, or an example where there is none. Environment variables go over this file",
-        "# (STREAM_FS_CHUNK__RECORDS=200), flags over those (--set chunk.records=200).",
+        "# Configuration of stream-fs. Commented keys show their defaults, or an example if there",
+        "# is none. Environment variables (STREAM_FS_CHUNK__RECORDS=200) override this file, and",
+        "# flags (--set chunk.records=200) override both.",
         "",
     ]
     for name, field in Configuration.model_fields.items():
@@ -71,7 +71,7 @@ def example() -> str:
         if name == "views":
             lines += _described(DeclaredView)
             for index, view in enumerate(_EXAMPLE_VIEWS):
-                # The second one needs no explanations any more.
+                # Only the first view is explained.
                 body = _table(DeclaredView, view, possible) if not index else _pairs(view)
                 lines += ["[[views]]", *body, ""]
         else:

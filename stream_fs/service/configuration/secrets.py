@@ -1,4 +1,4 @@
-"""Values that are not shown: where they come from, and how they are kept."""
+"""Secrets: values from variables and files, which are never shown."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 MOST_BYTES: Final = 64 << 20
-"""Of a file: the names of a few million features, and no device without an end."""
+"""Maximum size of a file: the names of a few million features, but no endless device."""
 
 _BLOCK_BYTES: Final = 1 << 16
 _BLOCKS: Final = MOST_BYTES // _BLOCK_BYTES
@@ -28,7 +28,7 @@ def text_of(path: Path) -> str:
         text = data.decode()
     except UnicodeDecodeError:
         raise ValueError(f"{path} is not UTF-8 text") from None
-    # As text files are read everywhere: all ends of lines are one character.
+    # Universal newlines.
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
@@ -36,11 +36,11 @@ REDACTED = "<redacted>"
 
 
 class Secret:
-    """A value that shows itself only when it is asked to.
+    """A value whose repr is redacted.
 
-    `origin` is how the file refers to it, `{env = "NAME"}` or `{file = "path"}`, and may be shown;
-    it is None where the value itself was written into the configuration. Not all that is referred
-    to is secret: a user's name is kept like this, too.
+    `origin` is the reference in the configuration, `{env = "NAME"}` or `{file = "path"}`, which can
+    be shown; None if the configuration contains the value itself. A referenced value need not be
+    secret: a user name can be one, too.
     """
 
     __slots__ = ("_value", "origin")
@@ -50,7 +50,7 @@ class Secret:
         self.origin = origin
 
     def reveal(self) -> str:
-        """The value itself, for the client that needs it."""
+        """The value itself."""
         return self._value
 
     def __repr__(self) -> str:
@@ -65,7 +65,7 @@ class Secret:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a configuration is read: its environment, and the folder that file names start from."""
+    """The context of a configuration: environment variables, and the folder of relative paths."""
 
     environ: Mapping[str, str]
     folder: Path
@@ -79,8 +79,8 @@ class Place:
 
 
 def redacted(text: str, secrets: Collection[str]) -> str:
-    """The text without any of the secrets."""
-    # Longer ones first: one secret may be the beginning of another.
+    """The text with all secrets redacted."""
+    # Longer ones first: one secret may be the prefix of another.
     for secret in sorted(filter(None, secrets), key=len, reverse=True):
         text = text.replace(secret, REDACTED)
     return text

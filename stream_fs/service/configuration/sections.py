@@ -1,6 +1,7 @@
-"""The sections of the file, key by key; what each key means is told under it.
+"""The sections of the configuration file, key by key.
 
-The texts under the keys are also the comments of `stream-fs config example`.
+The docstrings under the keys are also the comments of `stream-fs config example`. Every default
+is written here, and nowhere else.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 
 
 def topic_name(name: str) -> str:
-    """Refuse what Kafka refuses."""
+    """The name, if Kafka accepts it."""
     if not _TOPIC.fullmatch(name) or name in (".", ".."):
         raise ValueError("should be 1 to 249 letters, digits, '.', '_' or '-'")
     return name
@@ -55,11 +56,11 @@ def _top(value: Any) -> int | float | Literal["all"]:
 
 
 def _feature_names(value: Any, info: ValidationInfo) -> tuple[str, ...]:
-    """An inline list, or the path of a file with one name a line."""
+    """The names in a list, or those in a file with one name per line."""
     if isinstance(value, str):
         value = _place(info).text(value).splitlines()
     if not isinstance(value, list | tuple) or not all(isinstance(name, str) for name in value):
-        raise ValueError("should be a list of texts, or the path of a file with one name a line")
+        raise ValueError("should be a list of texts, or the path of a file with one name per line")
     return tuple(value)
 
 
@@ -84,7 +85,7 @@ def _place(info: ValidationInfo) -> Place:
 
 
 def as_tuple(value: Any) -> Any:
-    """TOML has lists only; everything else here is strict about types."""
+    """A tuple in place of a list, the only sequence that TOML has; all other types are strict."""
     return tuple(value) if isinstance(value, list) else value
 
 
@@ -108,7 +109,7 @@ Format = Literal["msgpack", "json"]
 
 
 class Section(BaseModel):
-    """A table of the file: its types are meant as they are written, and it has no other keys."""
+    """A table of the file: strict types, and no unknown keys."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -116,167 +117,166 @@ class Section(BaseModel):
         strict=True,
         use_attribute_docstrings=True,
         arbitrary_types_allowed=True,
-        # Nothing that was written may leak into an error unless we put it there.
+        # Messages quote a value only where `problems.shown` allows it: it may be a secret.
         hide_input_in_errors=True,
     )
 
 
 class Stream(Section):
-    """What comes in."""
+    """The input."""
 
     name: StreamName
-    """Name of the stream: in rankings, metrics and logs, and the root of other names."""
+    """Name of the stream in rankings, metrics and logs; also the prefix of default names."""
     topics: TopicNames
     """Input topics."""
     format: Format = "msgpack"
     """Format of the input records: msgpack or json."""
     start: Literal["earliest", "latest"] = "earliest"
-    """Where a partition begins that has no state yet: earliest or latest."""
+    """Where a partition without state starts: earliest or latest."""
 
 
 class DeclaredView(Section):
-    """A view of the records, one table for each."""
+    """A view of the records; one table per view."""
 
     name: Name
     """Name of the view in the records."""
     dimension: Count
-    """Number of its features."""
+    """Number of features."""
     dtype: Literal["float32", "float64"] = "float32"
-    """The floats of packed values: float32 or float64."""
+    """Type of packed values: float32 or float64."""
     transform: Literal["minmax", "unit", "none"] | None = None
-    """Scaling: minmax, unit (counts, text) or none; left out, the preset decides."""
+    """Scaling: minmax, unit (for counts and text) or none; by default, that of the preset."""
     names: FeatureNames | None = None
-    """Names of the features: a list, or the path of a file with one name a line."""
+    """Names of the features: a list, or the path of a file with one name per line."""
     shape: Shape | None = None
-    """How the features lie in an image or a grid, e.g. [16, 15], for pictures of a ranking."""
+    """Rows and columns of features that form an image or a grid, for heat maps; e.g. [16, 15]."""
 
 
 class Selector(Section):
-    """The method; any other parameter of stream_fs.selector.Params may be set here by its name."""
+    """The method; any other parameter of stream_fs.selector.Params can be set here by its name."""
 
-    # Checked by the selector itself, see checks.py.
+    # The selector checks these itself, see `validation`.
     model_config = ConfigDict(extra="allow")
 
     clusters: Any
     """Number of clusters K."""
     preset: Any = "default"
-    """default, paper or classical."""
+    """Preset of all other parameters: default, paper or classical."""
     seed: Any = 0
-    """Of everything that is random."""
+    """Seed of all random numbers."""
 
 
 class Chunk(Section):
-    """How the stream is cut."""
+    """How the stream is divided into chunks."""
 
     records: Count = 500
-    """Good records in a chunk; the first has at least 20 per cluster."""
+    """Valid records per chunk; the first chunk has at least 20 per cluster."""
     max_span: Seconds | None = None
-    """Seconds between the oldest and the newest record that close a chunk early."""
+    """Seconds between the oldest and the newest timestamp of a chunk, after which it is closed."""
 
 
 class Checkpoint(Section):
-    """How often the model is saved whole; where to continue is saved with every transaction."""
+    """Snapshots of the model. The input offset is saved with every transaction."""
 
     every_chunks: Count = 10
-    """Chunks between snapshots, and so the most that is computed again after a crash."""
+    """Chunks between snapshots; at most this many are replayed after a crash."""
 
 
 class Merge(Section):
-    """The ranking of the whole stream, from the models of its partitions.
+    """The ranking of the whole stream, merged from the models of its partitions.
 
-    It is published while there is more than one partition: with one, its ranking is the stream's.
-    A model is in it as of its last snapshot, so checkpoint.every_chunks says how often it advances.
-    A snapshot is the whole model: it is written once, and read once by the member that merges.
+    Published for streams of several partitions. It contains each model as of its last snapshot,
+    so checkpoint.every_chunks also determines how often it advances.
     """
 
     enabled: bool = True
-    """Whether merged rankings are published."""
+    """Whether to publish merged rankings."""
     every_seconds: Seconds = 10.0
-    """Seconds between two merged rankings, at least."""
+    """Minimum number of seconds between two merged rankings."""
 
 
 class Output(Section):
-    """Where rankings go."""
+    """The rankings."""
 
     topic: TopicName
-    """Topic of the rankings; left out, <stream>.rankings."""
+    """Topic of the rankings; by default <stream>.rankings."""
     top: Top = "all"
-    """Features per view: a count (50), a share of all features (0.1), or "all"."""
+    """Published features per view: a count (50), a share of all features (0.1), or "all"."""
     format: Format = "json"
     """Format of the rankings: json or msgpack."""
     linger_seconds: Annotated[float, Field(ge=0, le=10)] = 0.5
-    """Seconds that rankings of a backlog wait for each other, to share a transaction; 0: none."""
+    """Maximum seconds that rankings of a backlog wait to share a transaction; 0 disables this."""
 
 
 class DeadLetters(Section):
-    """What happens to records that cannot be used."""
+    """Handling of bad records."""
 
     topic: TopicName
-    """Topic of the dead letters; left out, <stream>.dead-letters."""
+    """Topic of the dead letters; by default <stream>.dead-letters."""
     policy: Literal["dead_letter", "skip", "fail"] = "dead_letter"
-    """dead_letter publishes them, skip only counts them, fail stops at the first."""
+    """dead_letter publishes bad records, skip only counts them, fail stops at the first."""
     max_ratio: Annotated[float, Field(gt=0, le=1)] = 0.5
     """Share of bad records since the last chunk above which the service stops."""
     tolerated: Annotated[int, Field(ge=0)] = 100
-    """Fewer bad records than this never stop it."""
+    """Number of bad records below which the service never stops."""
     max_open: Count = 10_000
-    """Bad records waiting for their chunk above which it stops in any case."""
+    """Number of bad records in an open chunk above which the service always stops."""
     max_open_bytes: Count = 32_000_000
-    """Bytes of a chunk's dead letters that are published whole; large ones behind are shortened."""
+    """Bytes of dead letters per chunk that are published whole; others are shortened if large."""
 
 
 class State(Section):
-    """Where the models are kept."""
+    """The saved models."""
 
     topic: StatePattern = "{topic}.state"
-    """Name of the state topic, one for each input topic; streams may share it."""
+    """Name of the state topic of each input topic; streams can share it."""
 
 
 class Limits(Section):
-    """What a record may at most have; larger ones are bad records."""
+    """Limits of a record; a larger one is a bad record."""
 
     record_bytes: Count = 1_000_000
-    """Bytes of a record."""
+    """Maximum bytes of a record."""
     views: Count = 256
-    """Views in a record."""
+    """Maximum number of views in a record."""
 
 
 class Kafka(Section):
-    """The broker."""
+    """The Kafka cluster."""
 
     bootstrap: Annotated[str, Field(min_length=1)]
-    """host:port of one or more brokers, with commas between."""
+    """Addresses of one or more brokers, host:port, separated by commas."""
     group: Name
-    """Consumer group, also the root of the transactional ids; left out, the stream's name."""
+    """Consumer group, also the prefix of transactional ids; by default the name of the stream."""
     protocol: Literal["eager", "cooperative", "consumer"] = "cooperative"
-    """How partitions are shared: eager, cooperative, or consumer (KIP-848, Kafka 4.0 or newer)."""
+    """Rebalance protocol: eager, cooperative, or consumer (KIP-848, Kafka 4.0 or newer)."""
     transaction_timeout: Seconds = 60.0
-    """Seconds after which the broker voids an open transaction."""
+    """Seconds after which the broker aborts an open transaction."""
     call_timeout: Seconds = 30.0
-    """Seconds that one call waits for the broker; at the start, until it counts as unreachable."""
+    """Timeout of a call to the broker, in seconds; also that of the first connection."""
     largest_message: Annotated[int, Field(ge=1, le=999_000_000)] = 1_000_000
-    """Bytes of the largest record or ranking that the topics allow, and of a part of a snapshot."""
+    """Maximum bytes of a message: a record, a ranking, or a part of a snapshot."""
     properties: Properties = {}
-    """Any librdkafka property; a secret as {env = "NAME"} or {file = "path"}."""
+    """Further librdkafka properties; a secret as {env = "NAME"} or {file = "path"}."""
 
 
 class Service(Section):
     """The process."""
 
     host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
-    """Address of the status page (/), /metrics, /healthz and /readyz; 0.0.0.0 is every address."""
+    """Listening address of the status page, /metrics, /healthz and /readyz; 0.0.0.0 for all."""
     port: Annotated[int, Field(ge=0, le=65535)] = 9108
-    """Their port; 0 takes any that is free."""
+    """Listening port; 0 for any free one."""
     grace_seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 20.0
-    """Seconds that an orderly end may take."""
+    """Maximum seconds of a graceful shutdown."""
     watchdog_seconds: Annotated[float, Field(ge=10, allow_inf_nan=False)] = 120.0
-    """Seconds without progress after which the process ends itself; above every time limit."""
+    """Seconds without progress after which the process exits; longer than every timeout."""
 
 
 class Log(Section):
     """The log, on standard error."""
 
     format: Literal["text", "json"] = "text"
-    """text or json, one line for each event."""
+    """Format of a line: text or json."""
     level: Literal["debug", "info", "warning", "error"] = "info"
-    """The least level that is written: debug, info, warning or error."""
+    """Lowest level that is logged: debug, info, warning or error."""

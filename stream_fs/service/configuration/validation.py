@@ -1,4 +1,8 @@
-"""What several keys must agree on, and what others judge; a check runs where its keys are right."""
+"""Validation: key by key, then across keys, then by the selector and the client library.
+
+A check across keys runs only if these are valid by themselves, so that every mistake is reported,
+each once.
+"""
 
 from __future__ import annotations
 
@@ -40,20 +44,20 @@ _STRICT = ConfigDict(strict=True, arbitrary_types_allowed=True)
 
 @dataclass(frozen=True)
 class ValidValues:
-    """What is right."""
+    """The valid part of a configuration."""
 
     sections: dict[str, Any] = field(default_factory=dict)
-    """The sections without a mistake, by name."""
+    """Valid sections by name."""
     keys: dict[str, Any] = field(default_factory=dict)
-    """Every value without a mistake, `section.key`; those of views and selector are not here."""
+    """Valid values by `section.key`, except those of views and selector."""
     views: list[dict[str, Any]] = field(default_factory=list)
-    """Of every view, the values without a mistake."""
+    """The valid values of each view."""
     selector: dict[str, Any] = field(default_factory=dict)
-    """As it is written: the selector itself judges it."""
+    """The section as it stands: the selector validates it."""
 
 
 def read(plain: Mapping[str, Any], place: Place) -> tuple[ValidValues, list[ConfigurationProblem]]:
-    """What is right, and what is wrong with the rest."""
+    """Validate each key; returns the valid values, and the problems of the others."""
     names = Configuration.model_fields
     problems = [unknown((name,), names) for name in plain if name not in names]
     found = ValidValues()
@@ -69,42 +73,42 @@ def read(plain: Mapping[str, Any], place: Place) -> tuple[ValidValues, list[Conf
             problems += problems_of(error, (name,), model.model_fields)
         if name == "views":
             tables = value if isinstance(value, list | tuple) else []
-            found.views.extend(_right(model, table, place) for table in tables)
+            found.views.extend(_valid(model, table, place) for table in tables)
         elif name == "selector":
             found.selector.update(dict(value) if isinstance(value, Section | dict) else {})
         else:
-            right = _right(model, value, place)
-            found.keys.update({f"{name}.{key}": right[key] for key in right})
+            valid = _valid(model, value, place)
+            found.keys.update({f"{name}.{key}": valid[key] for key in valid})
     return found, problems
 
 
-def _right(model: type[Section], table: Section | Any, place: Place) -> dict[str, Any]:
-    """What is right in a section, key by key; what is left out has its default."""
+def _valid(model: type[Section], table: Section | Any, place: Place) -> dict[str, Any]:
+    """The valid keys of a section; absent keys have their default."""
     if isinstance(table, Section):
         return dict(table)
     given = table if isinstance(table, dict) else {}
-    right: dict[str, Any] = {}
+    valid: dict[str, Any] = {}
     for name, declared in model.model_fields.items():
         if name in given:
             try:
-                right[name] = _key(model, name).validate_python(given[name], context=place)
-            except ValidationError:  # told of with its section
+                valid[name] = _key(model, name).validate_python(given[name], context=place)
+            except ValidationError:  # reported with its section
                 if name == "properties" and isinstance(given[name], dict):
-                    right[name] = _right_entries(_key(model, name), given[name], place)
+                    valid[name] = _valid_entries(_key(model, name), given[name], place)
         elif not declared.is_required():
-            right[name] = declared.default
-    return right
+            valid[name] = declared.default
+    return valid
 
 
-def _right_entries(key: TypeAdapter[Any], table: dict[str, Any], place: Place) -> dict[str, Any]:
-    """Of a table within a section, what is right."""
-    right: dict[str, Any] = {}
+def _valid_entries(key: TypeAdapter[Any], table: dict[str, Any], place: Place) -> dict[str, Any]:
+    """The valid entries of a table within a section."""
+    valid: dict[str, Any] = {}
     for name, value in table.items():
         try:
-            right |= key.validate_python({name: value}, context=place)
-        except ValidationError:  # told of with its section
+            valid |= key.validate_python({name: value}, context=place)
+        except ValidationError:  # reported with its section
             continue
-    return right
+    return valid
 
 
 def _model(name: str) -> type[Section]:
@@ -115,26 +119,26 @@ def _model(name: str) -> type[Section]:
 
 @cache
 def _section(name: str) -> TypeAdapter[Any]:
-    """What checks one section; it takes longer to make than to use."""
+    """The validator of a section; cached, since building it takes longer than using it."""
     annotation: Any = Configuration.model_fields[name].rebuild_annotation()
     return TypeAdapter(annotation)
 
 
 @cache
 def _key(model: type[Section], name: str) -> TypeAdapter[Any]:
-    """What checks one key."""
+    """The validator of a key."""
     annotation: Any = model.model_fields[name].rebuild_annotation()
     return TypeAdapter(annotation, config=_STRICT)
 
 
 def derived_defaults(plain: Mapping[str, Any]) -> dict[str, dict[str, str]]:
-    """Defaults that follow from the name of the stream."""
+    """Defaults derived from the name of the stream."""
     stream = plain.get("stream")
     name = stream.get("name") if isinstance(stream, dict) else None
     try:
         stem = STREAM_NAME.validate_python(name)
     except ValidationError:
-        stem = "stream"  # the name is a problem of its own, and should not make more of them
+        stem = "stream"  # the name is reported by itself, and must not cause further problems
     return {
         "output": {"topic": f"{stem}.rankings"},
         "dead_letters": {"topic": f"{stem}.dead-letters"},
@@ -146,7 +150,7 @@ _STAND_IN = View("view", 1)
 
 
 def all_problems(found: ValidValues) -> list[ConfigurationProblem]:
-    """Every disagreement."""
+    """The problems across keys, and those that the selector and the client library report."""
     checks: tuple[tuple[Callable[..., Iterator[ConfigurationProblem]], tuple[str, ...]], ...] = (
         (partial(_view_limit, len(found.views)), ("limits.views",)),
         (_record_size, ("limits.record_bytes", "kafka.largest_message")),
@@ -168,7 +172,7 @@ def all_problems(found: ValidValues) -> list[ConfigurationProblem]:
         ),
         *_topics(found.keys),
     ]
-    # Broken views have been told of; the parameters are then checked without them.
+    # Without valid views, the parameters are checked for a stand-in.
     usable = "views" in found.sections and not any(p.path[0] == "views" for p in problems)
     of_selector = list(_selector(found.selector, found.sections["views"] if usable else None))
     problems += of_selector
@@ -208,7 +212,7 @@ def _view_limit(views: int, limit: int) -> Iterator[ConfigurationProblem]:
 
 
 def _record_size(record_bytes: int, largest_message: int) -> Iterator[ConfigurationProblem]:
-    """A record that is taken must also fit through the clients, as a dead letter at the latest."""
+    """An accepted record must also fit into the clients' messages."""
     if record_bytes > largest_message:
         yield ConfigurationProblem(
             ("limits", "record_bytes"),
@@ -217,7 +221,7 @@ def _record_size(record_bytes: int, largest_message: int) -> Iterator[Configurat
 
 
 def _patience(name: str, watchdog: float, limit: float) -> Iterator[ConfigurationProblem]:
-    """A call that may take its time must not look hung."""
+    """A call within its timeout must not look hung."""
     if watchdog <= limit:
         yield ConfigurationProblem(
             ("service", "watchdog_seconds"),
@@ -231,13 +235,13 @@ _grace = partial(_patience, "service.grace_seconds")
 
 
 def _topics(keys: Mapping[str, Any]) -> Iterator[ConfigurationProblem]:
-    """Every topic has one purpose: a stream that reads what it writes never ends."""
+    """Every topic has one purpose: a stream that reads its own output never ends."""
     uses: dict[str, str] = {}
     inputs: tuple[str, ...] = keys.get("stream.topics", ())
 
     def clash(name: str, path: Path, use: str) -> Iterator[ConfigurationProblem]:
         if name in uses:
-            yield ConfigurationProblem(path, f"topic {name!r} is {uses[name]} already")
+            yield ConfigurationProblem(path, f"topic {name!r} is already {uses[name]}")
         uses.setdefault(name, use)
 
     for index, topic in enumerate(inputs):
@@ -260,7 +264,7 @@ def _bootstrap(bootstrap: str) -> Iterator[ConfigurationProblem]:
     if wrong or not bootstrap.strip(" ,"):
         yield ConfigurationProblem(
             ("kafka", "bootstrap"),
-            "should be host:port of one or more brokers, with commas between"
+            "should be host:port of one or more brokers, separated by commas"
             f"{shown(('kafka', 'bootstrap'), ', '.join(wrong) or bootstrap)}",
         )
 
@@ -273,7 +277,7 @@ def _group(group: str) -> Iterator[ConfigurationProblem]:
 
 
 def _properties(properties: Mapping[str, Property | Secret]) -> Iterator[ConfigurationProblem]:
-    """Let our settings judge each property by itself, and then the client library."""
+    """Validate each property by the client settings, then by the client library."""
     for name, value in properties.items():
         plain = revealed(value)
         said = _settings_refusal({name: plain}) or library_refusal(name, plain)
@@ -286,7 +290,7 @@ def _properties(properties: Mapping[str, Property | Secret]) -> Iterator[Configu
 def _broker_decides(
     properties: Mapping[str, Property | Secret], protocol: str
 ) -> Iterator[ConfigurationProblem]:
-    """What may be set, but not with this protocol."""
+    """Properties that the protocol does not allow."""
     for name, value in properties.items():
         alone = {name: revealed(value)}
         said = _settings_refusal(alone, REBALANCE[protocol])
@@ -303,7 +307,7 @@ def _settings_refusal(
 
 
 def _said_of_property(name: str, value: Property, said: str) -> str:
-    """The message with the value that it is about, and with no secret."""
+    """The message with the value it refers to, and without secrets."""
     if is_secret(name):
         return redacted(said, {str(value)})
     return said if str(value) in said or said.startswith(name) else f"{said}, got {value!r}"
@@ -326,7 +330,7 @@ def _state_size(found: ValidValues) -> Iterator[ConfigurationProblem]:
 
 
 def _excerpt(found: ValidValues, keys: Sequence[str]) -> Configuration | None:
-    """A configuration of views, selector and these keys; None unless all of them are valid."""
+    """A configuration of views, selector and these keys; None if any of them is invalid."""
     if "selector" not in found.sections or not all(key in found.keys for key in keys):
         return None
     values: dict[str, dict[str, Any]] = defaultdict(dict)
@@ -345,7 +349,7 @@ def _excerpt(found: ValidValues, keys: Sequence[str]) -> Configuration | None:
 def _selector(
     selector: Mapping[str, Any], views: tuple[sections.DeclaredView, ...] | None
 ) -> Iterator[ConfigurationProblem]:
-    """Let the selector judge its parameters; one after the other is set aside as it is refused."""
+    """Validate the parameters by the selector; each refused one is removed for the next attempt."""
     known = {field.name for field in fields(Params)} - {"views"}
     given = dict(selector)
     for name in sorted(set(given) - known):
@@ -359,7 +363,7 @@ def _selector(
         return _refusal(lambda: params(declared, **{"clusters": 1, **values}))
 
     while (message := refusal(given)) is not None:
-        # Later ones first: of a largest and a smallest value that contradict, the largest.
+        # In reverse, so that of a contradicting minimum and maximum the maximum is reported.
         for name in reversed(list(given)):
             rest = {other: value for other, value in given.items() if other != name}
             if refusal(rest) != message:
@@ -372,7 +376,7 @@ def _selector(
 
 
 def _said_of(name: str, value: Any, message: str) -> str:
-    """The selector's message about a parameter, whose name goes before it and value after it."""
+    """The selector's message about a parameter, without its name and with its value."""
     said = message.removeprefix(f"{name} ") if message.startswith(f"{name} must") else message
     return said if repr(value) in said else said + shown(("selector", name), value)
 

@@ -1,4 +1,4 @@
-"""Calls that are made aside, in threads of their own: however many hang, the others go on."""
+"""Threads for the blocking calls of transactions: one that hangs does not block the others."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ _Jobs: TypeAlias = "SimpleQueue[tuple[Future[Any], Callable[[], Any]]]"
 
 
 class CommitThreads:
-    """Has things called; see `stream_fs.pipeline.transaction.CommitThreads`.
+    """Runs calls in threads; see `stream_fs.pipeline.transaction.Executor`.
 
-    A thread makes one call at a time and stays for the next one, since a process that lacks memory
-    may hang where it starts a thread. There are as many as there were calls at a time, so no more
-    than tasks. They are daemons: a call that hangs must not keep the process from ending; whatever
-    is not committed then will be read again.
+    A thread runs one call at a time and is kept for the next one, since starting a thread may hang
+    in a process that is short of memory. There are as many threads as there were concurrent calls,
+    so at most one per partition. They are daemons, so that a call that hangs does not keep the
+    process from exiting; what is not committed then is read again.
     """
 
     def __init__(self) -> None:
         self._idle: deque[_Jobs] = deque([self._thread()])
 
     def __call__(self, call: Callable[[], Any]) -> Future[Any]:
-        """Have something called."""
+        """Submit a call."""
         future: Future[Any] = Future()
         jobs = self._idle.pop() if self._idle else self._thread()
         jobs.put((future, call))
@@ -42,9 +42,9 @@ class CommitThreads:
             try:
                 result = call()
             except BaseException as error:  # noqa: BLE001  # raised where the result is asked for
-                self._idle.append(jobs)  # first: whoever is told may call again at once
+                self._idle.append(jobs)  # first: a callback may submit the next call
                 future.set_exception(error)
             else:
                 self._idle.append(jobs)
                 future.set_result(result)
-            del future, call  # and with them the records of a chunk
+            del future, call  # they hold the records of a chunk

@@ -1,8 +1,8 @@
-"""Memory of a process that does the same again and again, for weeks.
+"""Memory settings of a long-running process.
 
-Every chunk takes megabytes for its rows and gives them back. The C library would hand them to the
-system each time, and the system hands them out again page by page: more work than decoding the
-records. What is kept is bounded by what was in use at once.
+Every chunk allocates megabytes for its rows and frees them. By default the C library returns them
+to the system each time, and the page faults of the next chunk cost more than decoding its records.
+The memory kept is bounded by the largest amount ever in use.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from typing import Final
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 """Parameters of glibc's `mallopt`."""
 _KEPT_BYTES: Final = 1 << 25
-"""Blocks up to this size come from the heap, the largest that glibc takes; as much stays free."""
+"""Blocks up to this size, glibc's maximum, come from the heap; as much free memory is kept."""
 
 
 def keep_freed_memory() -> bool:
-    """Tell the C library; False where it is another one, which decides by itself."""
+    """Configure glibc to keep freed memory; False with another C library."""
     if sys.platform != "linux":
         return False
-    tell = getattr(ctypes.CDLL(None), "mallopt", None)
-    if tell is None:
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is None:
         return False
-    return all([tell(_TRIM_THRESHOLD, _KEPT_BYTES), tell(_MMAP_THRESHOLD, _KEPT_BYTES)])
+    return all([mallopt(_TRIM_THRESHOLD, _KEPT_BYTES), mallopt(_MMAP_THRESHOLD, _KEPT_BYTES)])
 
 
-def spare_what_stays() -> None:
-    """Let the garbage collector pass over all that is there now: modules, mostly.
+def freeze_loaded_objects() -> None:
+    """Exclude all present objects, mostly modules, from garbage collection.
 
-    A ranking of many features is many objects, so full collections are frequent; looking at the
-    modules each time took as long as making the ranking.
+    A ranking of many features consists of many objects, so that full collections are frequent;
+    traversing the modules each time took as long as computing the ranking.
     """
     gc.collect()
     gc.freeze()

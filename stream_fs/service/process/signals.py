@@ -1,6 +1,7 @@
-"""SIGTERM and SIGINT, heard at once: by a thread, for a call of the Kafka client may take its time.
+"""SIGTERM and SIGINT, handled immediately by a thread.
 
-Python runs its handlers between two instructions of the main thread, and so only after such a call.
+Python runs its own handlers between two instructions of the main thread, and so only after a call
+of the Kafka client has returned.
 """
 
 from __future__ import annotations
@@ -16,19 +17,19 @@ from stream_fs.service.exit_codes import ExitCode
 from stream_fs.service.observability.logging import ROOT
 
 _LOGGER: Final = logging.getLogger(ROOT)
-_ASKING: Final = (signal.SIGTERM, signal.SIGINT)
+_HANDLED: Final = (signal.SIGTERM, signal.SIGINT)
 
 
 class SignalHandler:
-    """Within `with`, what a signal means: the end, or that one is asked to come to an end.
+    """Turns signals into a request to stop, within `with`.
 
-    Until `begin` there is nothing to bring to an end: a signal ends the process at once, in order.
-    From then on the first one asks, and the second one ends the process at once.
+    Before `begin` a signal ends the process immediately, with exit code 0. Afterwards the first
+    signal requests a graceful shutdown, and the second one ends the process immediately.
     """
 
     def __init__(self) -> None:
         self._begun = False
-        self._asked = False
+        self._stop_requested = False
         self._thread = threading.Thread(target=self._listen, name="signals", daemon=True)
 
     def __enter__(self) -> Self:
@@ -36,7 +37,7 @@ class SignalHandler:
         os.set_blocking(self._writing, False)
         self._wakeup = signal.set_wakeup_fd(self._writing, warn_on_full_buffer=False)
         self._before: dict[int, Any] = {
-            number: signal.signal(number, self._note) for number in _ASKING
+            number: signal.signal(number, self._handle) for number in _HANDLED
         }
         self._thread.start()
         return self
@@ -50,26 +51,26 @@ class SignalHandler:
         os.close(self._reading)
 
     def begin(self) -> None:
-        """From now on there is something to bring to an end."""
+        """From now on, the first signal requests a graceful shutdown."""
         self._begun = True
 
     @property
-    def asked(self) -> bool:
-        """Whether to stop."""
-        return self._asked
+    def stop_requested(self) -> bool:
+        """Whether a signal has requested a graceful shutdown."""
+        return self._stop_requested
 
-    def _note(self, _: int, __: FrameType | None) -> None:
-        """Python's own handler: before the next instruction, where no call is in its way."""
-        self._asked = True
+    def _handle(self, _: int, __: FrameType | None) -> None:
+        """Python's own handler, which sets the flag before the main thread's next instruction."""
+        self._stop_requested = True
 
     def _listen(self) -> None:
-        heard = False
+        received = False
         while number := os.read(self._reading, 1):
-            if number[0] not in _ASKING:
+            if number[0] not in _HANDLED:
                 continue
             if not self._begun:
-                _LOGGER.info("stopped before it had begun")
+                _LOGGER.info("stopped before startup was complete")
                 os._exit(ExitCode.OK)
-            if heard:
+            if received:
                 os._exit(128 + number[0])
-            heard = self._asked = True
+            received = self._stop_requested = True

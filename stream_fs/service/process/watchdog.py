@@ -1,4 +1,4 @@
-"""A hung client must not look alive: a thread that ends the process when the loop stands still."""
+"""A watchdog thread that ends the process when the loop or a client call hangs."""
 
 from __future__ import annotations
 
@@ -19,13 +19,12 @@ Result = TypeVar("Result")
 class Watchdog:
     """Expects `beat` at least every `limit` seconds between `start` and `stop`.
 
-    And that no `watched` call takes longer from one `progress` to the next, whatever the loop does
-    meanwhile. Each call of the client begins with `progress` and has a time limit of its own, which
-    is shorter; one that outlives `limit` ignores it. The process is ended at once, without
-    clean-up, which may hang as well: nothing is lost, because what is not committed is read again.
+    Also expects every `watched` call to report `progress` at least that often, whatever the loop
+    does meanwhile. Each call of the Kafka client starts with `progress` and has a shorter timeout
+    of its own; one that takes longer than `limit` ignores it. The process then exits immediately,
+    without clean-up, which may hang as well. Nothing is lost: what is not committed is read again.
 
-    Where the process as a whole stood still (SIGSTOP, a paused container), the loop is not to
-    blame, and gets the whole time again.
+    If the whole process was suspended (SIGSTOP, a paused container), the limit starts anew.
     """
 
     def __init__(
@@ -34,38 +33,38 @@ class Watchdog:
         clock: Callable[[], float],
         end: Callable[[], None] | None = None,
     ) -> None:
-        """`end` ends the process; by default it tells where every thread stands first."""
+        """`end` ends the process; by default it dumps the stack of every thread first."""
         self._limit = limit
         self._clock = clock
         self._end = end or self._exit
         self._last = self._earliest = clock()
         self._calls: dict[int, float] = {}
-        """By thread: when its watched call began, or made progress last."""
+        """By thread: when its watched call started or last reported progress."""
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
 
     @property
-    def silence(self) -> float:
-        """Seconds since the last beat, or since a watched call made progress, if that is longer."""
+    def seconds_since_progress(self) -> float:
+        """Seconds since the last beat, or since the last progress of a watched call, if longer."""
         oldest = min((self._last, *self._calls.values()))  # a copy: calls come and go in threads
         return self._clock() - max(oldest, self._earliest)
 
     @property
     def limit(self) -> float:
-        """Seconds of silence that are too many."""
+        """Seconds without progress after which the process exits."""
         return self._limit
 
     def start(self) -> None:
-        """Begin to watch."""
+        """Start the thread."""
         self.beat()
         self._thread.start()
 
     def beat(self) -> None:
-        """The loop makes progress."""
+        """Report progress of the loop."""
         self._last = self._clock()
 
     def progress(self) -> None:
-        """The calling thread makes progress: with its watched call or, without one, as the loop."""
+        """Report progress of the calling thread's watched call or, without one, of the loop."""
         thread = threading.get_ident()
         if thread in self._calls:
             self._calls[thread] = self._clock()
@@ -73,7 +72,7 @@ class Watchdog:
             self.beat()
 
     def watched(self, call: Callable[[], Result]) -> Callable[[], Result]:
-        """The call, which must make progress within the limit as well, in any thread."""
+        """The call, expected to report progress within the limit, in whichever thread it runs."""
 
         def made() -> Result:
             thread = threading.get_ident()
@@ -86,7 +85,7 @@ class Watchdog:
         return made
 
     def stop(self) -> None:
-        """Watch no more."""
+        """Stop the thread."""
         self._stopped.set()
         if self._thread.is_alive():
             self._thread.join()
@@ -98,14 +97,14 @@ class Watchdog:
             overslept, looked = now - looked > self._limit / 2, now
             if overslept:
                 self._earliest = now
-            elif self.silence > self._limit:
+            elif self.seconds_since_progress > self._limit:
                 self._end()
                 return
 
     def _exit(self) -> None:
         _LOGGER.critical(
-            "nothing has moved for %.0f s: a client call hangs; ending the process",
-            self.silence,
+            "no progress for %.0f s: a client call hangs; exiting",
+            self.seconds_since_progress,
         )
         faulthandler.dump_traceback(sys.stderr)
         os._exit(ExitCode.WATCHDOG)

@@ -20,8 +20,8 @@ from tests.contracts.backend import Published
 from tests.contracts.waiting import owner, published, until
 from tests.integration.kafka.backend import KafkaBackend
 from tests.integration.topics import flush
-from tests.unit.service.configuring import LEAST, loaded
-from tests.unit.service.existing import Existing
+from tests.support.configurations import LEAST, loaded
+from tests.support.existing_topics import Existing
 
 
 def test_a_record_larger_than_the_client_takes(backend: KafkaBackend) -> None:

@@ -46,7 +46,7 @@ def test_a_signal_before_it_has_begun_ends_it_in_order(
     one.says("starting")
     one.send(number)
     assert one.ends() == 0, one.said
-    assert "stopped before it had begun" in one.said
+    assert "stopped before startup was complete" in one.said
 
 
 def test_topics_that_are_missing_or_wrong_are_named(

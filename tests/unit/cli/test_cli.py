@@ -22,9 +22,9 @@ from stream_fs.selector import library
 from stream_fs.service.configuration import Configuration
 from stream_fs.service.exit_codes import ExitCode
 from stream_fs.service.observability.logging import set_up
+from tests.support.configurations import LEAST
+from tests.support.existing_topics import Existing
 from tests.support.memory_broker import MemoryBroker
-from tests.unit.service.configuring import LEAST
-from tests.unit.service.existing import Existing
 
 STATES = {"digits": "digits.state"}
 Capture = pytest.CaptureFixture[str]

@@ -20,7 +20,7 @@ import pytest
 from stream_fs.cli.main import main
 from stream_fs.service.exit_codes import ExitCode
 from stream_fs.wire import encode_record
-from tests.unit.service.configuring import LEAST
+from tests.support.configurations import LEAST
 
 Capture = pytest.CaptureFixture[str]
 PATIENCE_SECONDS = 120.0

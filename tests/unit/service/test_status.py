@@ -20,7 +20,7 @@ from stream_fs.service.http import status_pages
 from stream_fs.service.observability.seen import MOST_POINTS
 from stream_fs.service.observability.status import SCORES_TOGETHER, VALUES_TOGETHER, StatusObserver
 from stream_fs.service.observability.status_document import Health, encode
-from tests.unit.service.configuring import LEAST, loaded, with_lines
+from tests.support.configurations import LEAST, loaded, with_lines
 from tests.unit.service.happenings import (
     HERE,
     THERE,

@@ -10,8 +10,8 @@ import pytest
 from stream_fs.kafka import TopicSpec
 from stream_fs.kafka.topics import BROKER_DEFAULT, problems
 from stream_fs.service.topics import topic_gaps, topic_problems, topic_specs
-from tests.unit.service.configuring import LEAST, loaded
-from tests.unit.service.existing import Existing
+from tests.support.configurations import LEAST, loaded
+from tests.support.existing_topics import Existing
 
 TWO = LEAST.replace('["digits"]', '["a", "b"]')
 

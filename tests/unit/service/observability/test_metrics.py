@@ -17,9 +17,9 @@ from stream_fs.service.observability.measuring import MetricsObserver
 from stream_fs.service.observability.metrics import PARTITION, Metrics
 from stream_fs.service.observability.status import StatusObserver
 from stream_fs.service.observability.status_document import Health
+from tests.support.configurations import loaded
 from tests.unit.pipeline.drift import CONFIGURATION, drifting_life
 from tests.unit.pipeline.lives import TOPIC, published
-from tests.unit.service.configuring import loaded
 from tests.unit.service.happenings import (
     HERE,
     THERE,

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from stream_fs.service.process.memory import spare_what_stays
+from stream_fs.service.process.memory import freeze_loaded_objects
 
 FAULTS = """
 import resource
@@ -37,7 +37,7 @@ def test_memory_that_is_used_again_is_not_asked_for_again() -> None:
 def test_what_is_there_is_not_looked_at_again() -> None:
     kept: list[object] = [[]]
     try:
-        spare_what_stays()
+        freeze_loaded_objects()
         assert gc.get_freeze_count() > 1000
         assert not any(found is kept for found in gc.get_objects())
     finally:

@@ -94,7 +94,7 @@ def test_each_part_of_a_call_has_the_whole_limit(aside: bool) -> None:
                 loop = threading.Thread(target=watchdog.progress)
                 loop.start()
                 loop.join()
-            silences.append(watchdog.silence)
+            silences.append(watchdog.seconds_since_progress)
 
     call = watchdog.watched(parts) if aside else parts
     call()

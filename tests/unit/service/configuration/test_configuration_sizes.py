@@ -9,7 +9,7 @@ from stream_fs.pipeline.model import Model, snapshot_records
 from stream_fs.pipeline.ports import Partition
 from stream_fs.selector import initial_state
 from stream_fs.service.configuration.configuration import ranking_bytes, ranking_problem
-from tests.unit.service.configuring import LEAST, loaded, problems
+from tests.support.configurations import LEAST, loaded, problems
 
 WIDE = LEAST.replace("dimension = 6", "dimension = 30000")
 

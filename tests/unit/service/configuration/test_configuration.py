@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from stream_fs.kafka.settings import Rebalance
-from tests.unit.service.configuring import LEAST, loaded, with_lines
+from tests.support.configurations import LEAST, loaded, with_lines
 
 
 def test_the_least_configuration_gets_every_default(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from stream_fs.service.configuration import load
 from stream_fs.service.configuration.rendering import example, shown
-from tests.unit.service.configuring import LEAST, loaded
+from tests.support.configurations import LEAST, loaded
 
 COMMENTED_KEY = re.compile(r"^# (\w+ = .*)$", re.MULTILINE)
 

@@ -8,7 +8,7 @@ import pytest
 
 from stream_fs.errors import InvalidConfiguration
 from stream_fs.service.configuration import load
-from tests.unit.service.configuring import LEAST, loaded, problems, with_lines
+from tests.support.configurations import LEAST, loaded, problems, with_lines
 
 
 @pytest.mark.parametrize(
@@ -54,11 +54,11 @@ from tests.unit.service.configuring import LEAST, loaded, problems, with_lines
         ("output", 'top = "most"', "output.top: should be a whole number from 1 "),
         ("output", 'format = "xml"', "output.format: should be 'msgpack' or 'json', got 'xml'"),
         ("output", 'topic = "a b"', "output.topic: should be 1 to 249 letters, digits, '.', '_' "),
-        ("output", 'topic = "digits"', "output.topic: topic 'digits' is an input topic already"),
+        ("output", 'topic = "digits"', "output.topic: topic 'digits' is already an input topic"),
         (
             "dead_letters",
             'topic = "digits.rankings"',
-            "dead_letters.topic: topic 'digits.rankings' is the topic of the rankings already",
+            "dead_letters.topic: topic 'digits.rankings' is already the topic of the rankings",
         ),
         (
             "dead_letters",
@@ -86,7 +86,7 @@ from tests.unit.service.configuring import LEAST, loaded, problems, with_lines
             "dead_letters.max_open_bytes: should be greater than or equal to 1, got 0",
         ),
         ("state", 'topic = "s"', "state.topic: should contain {topic} once"),
-        ("state", 'topic = "{topic}"', "state.topic: topic 'digits' is an input topic already"),
+        ("state", 'topic = "{topic}"', "state.topic: topic 'digits' is already an input topic"),
         ("state", 'topic = "{topic} s"', "state.topic: should be 1 to 249 letters, "),
         ("limits", "views = 1", "limits.views: should be at least 2, the views declared, got 1"),
         (
@@ -219,7 +219,7 @@ def test_a_mistake_is_told_with_key_value_and_what_is_allowed(
         ('["digits"]', "[]", "stream.topics: should have at least 1 item"),
         ('["digits"]', '"digits"', 'stream.topics: should be a list, as ["a", "b"]'),
         ('["digits"]', '["a b"]', "stream.topics[0]: should be 1 to 249 letters, "),
-        ('["digits"]', '["a", "a"]', "stream.topics[1]: topic 'a' is an input topic already"),
+        ('["digits"]', '["a", "a"]', "stream.topics[1]: topic 'a' is already an input topic"),
         ("clusters = 3", "", "selector.clusters: is missing"),
         ("clusters = 3", "clusters = 0", "selector.clusters: must be a whole number from 1, got 0"),
         ('bootstrap = "localhost:9092"', "", "kafka.bootstrap: is missing"),
@@ -354,8 +354,8 @@ def test_an_empty_file_is_told_all_that_is_needed(tmp_path: Path) -> None:
         (b"[stream", "is not TOML: Expected ']'"),
         (b"\xff", "is not UTF-8"),
         (b"stream = 1", "stream: should be a table"),
-        (b"views = 1", "views: should be tables, each under a [[views]] of its own"),
-        (b"[views]\nname = 'x'", "views: should be tables, each under a [[views]] of its own"),
+        (b"views = 1", "views: should be tables, each under its own [[views]]"),
+        (b"[views]\nname = 'x'", "views: should be tables, each under its own [[views]]"),
     ],
 )
 def test_a_file_that_is_not_a_configuration(

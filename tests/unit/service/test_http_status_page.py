@@ -11,8 +11,8 @@ import pytest
 from stream_fs.service.http import WebServer, status_pages
 from stream_fs.service.observability.status import StatusObserver
 from stream_fs.service.observability.status_document import Health
-from tests.unit.service.configuring import loaded
-from tests.unit.service.test_http_health import ask
+from tests.support.configurations import loaded
+from tests.support.web import ask
 from tests.unit.wire.schemas import validator
 
 READY = Health(alive=True, ready=True, reason=None)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from stream_fs.errors import InvalidConfiguration
-from tests.unit.service.configuring import LEAST, loaded
+from tests.support.configurations import LEAST, loaded
 
 HIDDEN = "hunter2-"
 

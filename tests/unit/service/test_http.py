@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import logging
 import socket
 import time
@@ -15,6 +14,7 @@ from prometheus_client import CollectorRegistry, Gauge
 
 from stream_fs.errors import InvalidConfiguration
 from stream_fs.service.http import MOST_REQUEST_BYTES, TEXT, Answer, WebServer, service_pages
+from tests.support.web import ask
 
 PATIENCE_SECONDS = 20.0
 
@@ -55,16 +55,6 @@ def impatient(service: Service) -> Iterator[WebServer]:
     there = service_pages(service.registry, service.alive, service.ready)
     with WebServer("127.0.0.1", 0, there, most_seconds=0.5, most_connections=2) as server:
         yield server
-
-
-def ask(server: WebServer, path: str, method: str = "GET") -> tuple[int, dict[str, str], str]:
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE_SECONDS)
-    try:
-        connection.request(method, path)
-        answer = connection.getresponse()
-        return answer.status, dict(answer.getheaders()), answer.read().decode()
-    finally:
-        connection.close()
 
 
 def connected(server: WebServer) -> socket.socket:

@@ -9,9 +9,9 @@ import pytest
 
 from stream_fs.service.configuration.loader import OTHER_VARIABLES
 from tests.deploy.files import ROOT
-from tests.unit.service.configuring import LEAST, loaded, problems, with_lines
+from tests.support.configurations import LEAST, loaded, problems, with_lines
 
-IN_THE_FILE = "views are declared in the file only, each in a [[views]] table of its own"
+IN_THE_FILE = "views can only be declared in the file, each in its own [[views]] table"
 ONE_EACH = (
     "set each property by its own name: `--set kafka.properties.linger.ms=5`, or the variable "
     "STREAM_FS_KAFKA__PROPERTIES__LINGER_MS=5"
@@ -85,7 +85,7 @@ def test_every_variable_that_is_read_somewhere_is_known() -> None:
 )
 def test_a_variable_that_nothing_reads_is_a_mistake(tmp_path: Path, name: str, hint: str) -> None:
     (found,) = problems(tmp_path, LEAST, {name: "1"})
-    assert found == f"{name}: is a variable that nothing reads; {hint}"
+    assert found == f"{name}: is not a known variable; {hint}"
 
 
 def test_what_kubernetes_tells_of_services_is_no_mistake(tmp_path: Path) -> None:
