@@ -79,18 +79,26 @@ class PlainLines:
 
 
 def plain_lines(ranking: RankingMessage, top: int) -> Iterator[str]:
-    """The lines of a ranking; overlap is missing from a first one."""
+    """The lines of a ranking; the first one has no overlap, a merged one no imputed rows."""
     start = (
         f"{_printable(place(ranking))} sequence {ranking.sequence} records {records(ranking)} "
         f"as of {moment(ranking.as_of)}"
     )
     for view in ranking.views:
         overlap = overlap_of(ranking, view)
-        same = "" if overlap is None else f" overlap {overlap:.2f}"
+        known = "" if overlap is None else f" overlap {overlap:.2f}"
+        known += _imputed(ranking, view)
         best = " ".join(
             f"{label(feature)}:{feature.relevance:.3g}" for feature in view.features[:top]
         )
-        yield f"{start} view {_printable(view.name)} weight {view.weight:.3f}{same} top {best}"
+        yield f"{start} view {_printable(view.name)} weight {view.weight:.3f}{known} top {best}"
+
+
+def _imputed(ranking: RankingMessage, view: RankedView) -> str:
+    imputation = (ranking.records.imputed or {}).get(view.name)
+    if imputation is None:
+        return ""
+    return f" imputed {imputation.rows} n/j {imputation.weight:.2f}"
 
 
 class LiveTable:

@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias
 from stream_fs.checkpoint import MergedPart
 from stream_fs.pipeline.ports import Partition
 from stream_fs.selector import Ranking, Report
+from stream_fs.selector.imputation import Imputation
 
 Phase = Literal["taking_over", "restoring", "replaying", "running", "publishing"]
 SkipReason = Literal["incompatible", "damaged", "undecided"]
@@ -65,6 +66,8 @@ class ChunkCommitted:
     """By view: the share of the leading features that were leading in the ranking before."""
     missing: Mapping[str, float]
     """By view: the share of the chunk's records without it."""
+    imputed: Mapping[str, Imputation]
+    """By view: how many of those were imputed, and with what weight."""
     start: int
     """With `next_offset`, the input offsets of the chunk, half-open."""
     next_offset: int

@@ -24,6 +24,7 @@ from stream_fs.pipeline.ports import OutgoingRecord, Partition
 from stream_fs.pipeline.settings import ChunkPolicy, StreamSettings
 from stream_fs.records import Payload
 from stream_fs.selector import Ranking, Report, State, rank, update
+from stream_fs.selector.imputation import Imputation
 from stream_fs.wire.dead_letters import DeadLetter
 from stream_fs.wire.rankings import message
 from stream_fs.wire.rankings.codec import digest, publish
@@ -75,6 +76,7 @@ class PublishableChunk:
     letters: Mapping[str, int]
     overlap: Mapping[str, float]
     missing: Mapping[str, float]
+    imputed: Mapping[str, Imputation]
 
 
 def fold(state: State, ready: ReadyChunk, cut: ChunkPolicy) -> UpdatedChunk:
@@ -120,6 +122,7 @@ def announce(
         letters=Counter(letter.bad.reason for letter in folded.letters),
         overlap=_overlap(settings, chosen, before.chosen),
         missing=folded.report.missing,
+        imputed=folded.report.imputed,
     )
 
 

@@ -42,6 +42,7 @@ from stream_fs.pipeline.transaction import (
 from stream_fs.pipeline.waiting import LingerBuffer, LingeringChunk
 from stream_fs.records import Message
 from stream_fs.selector import State
+from stream_fs.wire.rankings.codec import has_digest
 from stream_fs.wire.records.decoder import RecordDecoder
 
 _SHORT_SECONDS: Final = 0.1
@@ -351,11 +352,16 @@ class PartitionTask:
         self._model = outcome.model
         if outcome.model.state.chunk == self._progress.chunk:
             same = self._progress.fingerprint == self._settings.params.fingerprint
-            if same and outcome.digest != self._progress.digest:
+            if same and not self._is_published(outcome, self._progress):
                 self._runtime.observe(
                     events.ReplayDiverged(self.partition, outcome.model.state.chunk)
                 )
             self._enter("running")
+
+    def _is_published(self, outcome: PublishableChunk, progress: Progress) -> bool:
+        """Whether a replayed ranking is the one that the progress record names."""
+        ranking = outcome.records[0].value or b""
+        return has_digest(ranking, progress.digest, self._settings.output_format)
 
     def _check_boundary(self, chunk: int, reached: int) -> None:
         """Replayed chunks end where they were committed, or else refuse: records would be lost."""
@@ -406,6 +412,7 @@ class PartitionTask:
                     ranking=outcome.ranking,
                     overlap=outcome.overlap,
                     missing=outcome.missing,
+                    imputed=outcome.imputed,
                     start=outcome.start,
                     next_offset=outcome.model.next,
                     letters=outcome.letters,

@@ -66,7 +66,11 @@ class MultiViewSelector:
 
     @property
     def last_report(self) -> Report:
-        """What the last update did."""
+        """Report of the last update.
+
+        By view, among others: the share of rows that lacked it (`missing`), how many of those were
+        imputed, and the weight n/j of an imputed row (`imputed`).
+        """
         if self._report is None:
             raise self._not_fitted()
         return self._report

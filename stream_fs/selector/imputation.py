@@ -25,6 +25,19 @@ from stream_fs.selector.arrays import (
 from stream_fs.selector.parameters import Weights
 
 
+@dataclass(frozen=True, slots=True)
+class Imputation:
+    """How a chunk's missing rows of one view were imputed.
+
+    `rows` counts those that took part in the fit with a weight above 0: all missing rows after the
+    first present one of the stream. `weight` is n/j at the end of the chunk (Eq. 4), decay
+    included: the weight of a row that were missing there. Both are 0 where `weights` is `binary`.
+    """
+
+    rows: int
+    weight: float
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Imputed:
     """A view's rows of one chunk, the missing ones implied.
@@ -84,6 +97,11 @@ def impute(
         source=source,
         share=share,
     )
+
+
+def imputed_rows(view: Imputed) -> int:
+    """Number of missing rows with a weight above 0 in the first term."""
+    return int(np.count_nonzero(view.fit[view.gaps]))
 
 
 def transposed_product(view: Imputed, U: Working) -> Working:

@@ -26,7 +26,13 @@ from stream_fs.selector.arrays import (
 from stream_fs.selector.chunk import Chunk, ViewRows, missing_share
 from stream_fs.selector.core import nearest_in_use
 from stream_fs.selector.graph import Graph, neighbour_graph
-from stream_fs.selector.imputation import energy, impute, transposed_product
+from stream_fs.selector.imputation import (
+    Imputation,
+    energy,
+    impute,
+    imputed_rows,
+    transposed_product,
+)
 from stream_fs.selector.initialization import (
     PresentRows,
     Profile,
@@ -53,7 +59,8 @@ class Report:
 
     `objective` is per iteration; `loss` is relative to the view's energy, over all data so far, of
     the views that took part; `orthogonality` is ‖UᵀU − I‖; `missing` the share of rows without the
-    view.
+    view; `imputed` how many of those were imputed, and the weight n/j: of every view, rows 0 for
+    one that did not take part.
     """
 
     chunk: int
@@ -65,6 +72,7 @@ class Report:
     alpha: Mapping[str, float]
     orthogonality: Mapping[str, float]
     missing: Mapping[str, float]
+    imputed: Mapping[str, Imputation]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -343,4 +351,14 @@ def _report(after: State, chunk: Chunk, parts: Sequence[_Part], fit: Fit) -> Rep
         alpha=dict(zip(after.views, after.alpha.tolist(), strict=True)),
         orthogonality=dict(zip(names, orthogonality(fit.factors.own), strict=True)),
         missing={view.name: missing_share(chunk, view.name) for view in after.params.views},
+        imputed=_imputations(after, parts),
     )
+
+
+def _imputations(after: State, parts: Sequence[_Part]) -> dict[str, Imputation]:
+    rows = {part.view.name: imputed_rows(part.problem.data) for part in parts}
+    counts = after.params.weights != "binary"
+    return {
+        name: Imputation(rows.get(name, 0), view.n / after.j if counts else 0.0)
+        for name, view in after.views.items()
+    }

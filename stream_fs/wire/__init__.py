@@ -11,6 +11,7 @@ from stream_fs.wire.rankings.codec import (
     decode_ranking,
     digest,
     encode_ranking,
+    has_digest,
     publish,
     ranking_format,
 )
@@ -47,6 +48,7 @@ __all__ = [
     "digest",
     "encode_ranking",
     "encode_record",
+    "has_digest",
     "largest_ranking",
     "merged_message",
     "publish",

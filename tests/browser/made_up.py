@@ -13,6 +13,7 @@ import numpy as np
 from stream_fs.pipeline import events
 from stream_fs.pipeline.ports import Partition
 from stream_fs.selector import Ranking, Report, ViewRanking
+from stream_fs.selector.imputation import Imputation
 from stream_fs.service.configuration import Configuration, load, problems
 from stream_fs.service.http import WebServer, status_pages
 from stream_fs.service.observability.status import StatusObserver
@@ -72,7 +73,10 @@ class MadeUp:
         weights = self._rng.dirichlet(np.full(len(views), 20.0))
         alpha = {view.name: float(weight) for view, weight in zip(views, weights, strict=True)}
         missing = {view.name: float(self._rng.integers(100)) / 100 for view in views}
-        report = Report(chunk, 100, 9, True, (2.0, 1.0), {}, alpha, {}, missing)
+        imputed = {
+            name: Imputation(round(100 * share), 1 - share) for name, share in missing.items()
+        }
+        report = Report(chunk, 100, 9, True, (2.0, 1.0), {}, alpha, {}, missing, imputed)
         self.observe(events.ChunkUpdated(partition, report, seconds=0.01, replayed=False, size=100))
         ranked = []
         for view in views:
@@ -88,6 +92,7 @@ class MadeUp:
             ranking,
             overlap,
             missing,
+            imputed,
             start=position - 100,
             next_offset=position,
             letters=letters or {},

@@ -103,6 +103,7 @@ def assert_merged_comes_first(page: Page, stream: Stream, chunk: int) -> None:
         # It is of no chunk, so nothing is missing from it.
         trends = card.locator(".trend:visible .label").all_inner_texts()
         assert [trend.split()[0] for trend in trends] == ["Weight", "Top"]
+        assert not card.locator(".imputed").is_visible()
         assert card.locator(".features .value").all_inner_texts() == [
             f"{feature['relevance']:.3f}" for feature in view["features"][:10]
         ]
@@ -124,6 +125,10 @@ def assert_shown(block: Locator, ranking: dict[str, Any]) -> None:
         assert weight == f"{view['weight']:.3f}"
         assert float(lacking.removesuffix("%")) == pytest.approx(100 * missing, abs=0.051)
         assert float(stable.removesuffix("%")) == pytest.approx(100 * overlap, abs=0.051)
+        imputed = ranking["records"]["imputed"][view["name"]]
+        assert card.locator(".imputed").inner_text() == (
+            f"{imputed['rows']} rows imputed · weight n/j {imputed['weight']:.3f}"
+        )
         first = view["features"][:10]
         rows = card.locator(".features li")
         assert [row.get_attribute("data-index") for row in rows.all()] == [

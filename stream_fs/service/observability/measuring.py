@@ -104,11 +104,15 @@ class MetricsObserver:
             self._metrics.orthogonality.labels(*of, view).set(error)
         for view, alpha in report.alpha.items():
             self._metrics.alpha.labels(*of, view).set(alpha)
+        for view, imputation in report.imputed.items():
+            self._metrics.imputation_weight.labels(*of, view).set(imputation.weight)
         if event.replayed:
             self._metrics.chunks.labels(*of, "replayed").inc()
         else:
             for view, share in report.missing.items():
                 self._metrics.missing_views.labels(*of, view).inc(round(share * report.rows))
+            for view, imputation in report.imputed.items():
+                self._metrics.imputed_rows.labels(*of, view).inc(imputation.rows)
         if event.partition in self._fill:
             waiting, _ = self._fill[event.partition]
             # The first chunk is larger than those that follow.

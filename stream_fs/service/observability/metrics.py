@@ -69,6 +69,13 @@ class Metrics:
             "Good records without this view, in chunks folded in for the first time.",
             "view",
         )
+        self.imputed_rows = self._counter(
+            "stream_fs_imputed_rows_total",
+            "Good records without this view that were imputed by its running weighted mean, in "
+            "chunks folded in for the first time; those before the first record that has the view "
+            "are not.",
+            "view",
+        )
         self.lag = self._gauge(
             "stream_fs_lag_records",
             "Records in the input partition that were not read yet: 0 at the last stable offset. "
@@ -99,6 +106,12 @@ class Metrics:
             "stream_fs_objective", "Objective of the last chunk after its last iteration."
         )
         self.alpha = self._gauge("stream_fs_alpha", "Weight α of the view.", "view")
+        self.imputation_weight = self._gauge(
+            "stream_fs_imputation_weight",
+            "Weight n/j of an imputed record at the end of the last chunk: n of j records have "
+            "this view, with decay; 0 if the preset does not impute.",
+            "view",
+        )
         self.orthogonality = self._gauge(
             "stream_fs_orthogonality_error", "‖UᵀU − I‖ of the view in the last chunk.", "view"
         )

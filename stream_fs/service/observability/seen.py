@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from stream_fs.pipeline import events
 from stream_fs.selector import Ranking, ViewRanking
+from stream_fs.selector.imputation import Imputation
 from stream_fs.service.configuration import Configuration
 from stream_fs.service.observability.status_document import Feature, OpenChunk, SnapshotInfo
 from stream_fs.wire.rankings.message import leading_count, published_counts
@@ -111,6 +112,7 @@ class RankedView:
     name: str
     weight: float
     missing: float | None
+    imputed: Imputation | None
     overlap: float | None
     features: tuple[Feature, ...]
     scores: NDArray[np.float32] | None
@@ -132,17 +134,19 @@ def declared(configuration: Configuration) -> dict[str, Declared]:
 def ranked_views(
     event: events.ChunkCommitted | events.MergedCommitted,
     missing: Mapping[str, float],
+    imputed: Mapping[str, Imputation],
     views: Mapping[str, Declared],
 ) -> RankedViews:
-    """What is shown of a published ranking; `missing` is its chunk's.
+    """What is shown of a published ranking; `missing` and `imputed` are those of its chunk.
 
-    Of a merged one nothing is missing: that is told of chunks.
+    Both are empty for a merged ranking, which has no chunk.
     """
     return tuple(
         RankedView(
             name=view.name,
             weight=view.alpha,
             missing=missing.get(view.name),
+            imputed=imputed.get(view.name),
             overlap=event.overlap.get(view.name),
             features=_features(view, views[view.name].shown),
             scores=_scores(view, views[view.name]),

@@ -155,6 +155,7 @@ def _view(
         shape=declared.shape,
         weight=view.weight,
         missing=view.missing,
+        imputed=view.imputed,
         top=declared.top,
         overlap=view.overlap,
         features=view.features,
@@ -221,7 +222,7 @@ class StatusObserver:
         """Take note of an event."""
         match event:
             case events.MergedCommitted():
-                views = ranked_views(event, {}, self._views)
+                views = ranked_views(event, {}, {}, self._views)
                 self._merge = seeing.merged(self._merge, event, self._clock(), views)
             case events.MergeReleased():
                 self._merge = None
@@ -281,7 +282,7 @@ class StatusObserver:
             case events.ChunkUpdated():
                 return seeing.updated(seen, event)
             case events.ChunkCommitted():
-                views = ranked_views(event, event.missing, self._views)
+                views = ranked_views(event, event.missing, event.imputed, self._views)
                 return seeing.committed(seen, event, self._clock(), views)
             case events.SnapshotCommitted():
                 return replace(seen, snapshot=SnapshotInfo(event.chunk, event.snapshot_bytes))

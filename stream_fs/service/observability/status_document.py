@@ -13,6 +13,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from stream_fs.selector.imputation import Imputation
 from stream_fs.wire.rankings.message import Scope
 
 SCHEMA: Final = 1
@@ -102,7 +103,8 @@ class ViewHistory:
 class ViewStatus:
     """One view in a ranking.
 
-    `missing` is the share of the last chunk's records that lack it; `overlap` the share of the
+    `missing` is the share of the last chunk's records that lack it; `imputed` how many of them were
+    imputed, and with what weight; both are None in a merged ranking. `overlap` is the share of the
     first `top` features that were among the first `top` before. `scores` has every feature's, by
     index, for a view that has a shape and is not too large.
     """
@@ -112,6 +114,7 @@ class ViewStatus:
     shape: Sequence[int] | None
     weight: float
     missing: float | None
+    imputed: Imputation | None
     top: int
     overlap: float | None
     features: Sequence[Feature]

@@ -65,6 +65,7 @@ class View {
     this.name = make("h4");
     this.size = make("span", { class: "told" });
     this.trends = { weight: new Trend(), missing: new Trend(), overlap: new Trend() };
+    this.imputed = make("p", { class: "label imputed" });
     this.features = make("ol", { class: "features" });
     this.leaders = make("p", { class: "label" });
     this.heat = new HeatMap();
@@ -73,6 +74,7 @@ class View {
     this.element = make("article", { class: "view" },
       make("header", {}, this.name, this.size),
       make("div", { class: "trends" }, ...Object.values(this.trends).map((trend) => trend.element)),
+      this.imputed,
       this.body);
   }
 
@@ -86,6 +88,10 @@ class View {
     missing.show("Missing", share(view.missing), sequence, history.missing, 1, share);
     // The ranking of a whole stream is of no chunk that could lack something.
     missing.element.hidden = history.missing.every((value) => value === null);
+    this.imputed.hidden = !view.imputed;
+    if (view.imputed) {
+      say(this.imputed, `${counted(view.imputed.rows, "row")} imputed · weight n/j ${decimal(view.imputed.weight)}`);
+    }
     overlap.show(`Top ${view.top} stable`, share(view.overlap), sequence, history.overlap, 1, share);
     this.heat.element.hidden = view.scores === null;
     if (view.scores !== null) this.heat.show(view);

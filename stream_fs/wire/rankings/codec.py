@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -20,6 +20,7 @@ import orjson
 from stream_fs.errors import InvalidMessage
 from stream_fs.messagepack import unpack
 from stream_fs.records import Headers, Payload, printable
+from stream_fs.selector.imputation import Imputation
 from stream_fs.wire.declared import Format
 from stream_fs.wire.rankings.message import (
     Feature,
@@ -59,6 +60,18 @@ def digest(value: bytes) -> str:
     return hashlib.sha256(value).hexdigest()
 
 
+def has_digest(value: bytes, expected: str | None, format: Format) -> bool:
+    """Whether a ranking has this digest, as it is or as releases before `imputed` encoded it.
+
+    Those have committed progress with the digest of a ranking without the field.
+    """
+    if digest(value) == expected:
+        return True
+    message = decode_ranking(value, format)
+    earlier = replace(message, records=replace(message.records, imputed=None))
+    return digest(encode_ranking(earlier, format)) == expected
+
+
 def _headers(message: RankingMessage, value: bytes, format: Format) -> Headers:
     told = {
         "ce_specversion": "1.0",
@@ -71,7 +84,7 @@ def _headers(message: RankingMessage, value: bytes, format: Format) -> Headers:
 
 
 def _plain(message: RankingMessage) -> dict[str, Any]:
-    records, fit, offsets = message.records, message.fit, message.offsets
+    fit, offsets = message.fit, message.offsets
     return {
         "schema": SCHEMA,
         "stream": message.stream,
@@ -84,12 +97,7 @@ def _plain(message: RankingMessage) -> dict[str, Any]:
         "sequence": message.sequence,
         "offsets": None if offsets is None else {"from": offsets[0], "next": offsets[1]},
         "as_of": message.as_of,
-        "records": {
-            "chunk": records.chunk,
-            "total": records.total,
-            "dead_letters": records.dead_letters,
-            "missing": dict(records.missing),
-        },
+        "records": _plain_records(message.records),
         "views": [
             {
                 "name": view.name,
@@ -127,6 +135,20 @@ def _plain(message: RankingMessage) -> dict[str, Any]:
             for source in message.sources
         ],
     }
+
+
+def _plain_records(records: Records) -> dict[str, Any]:
+    plain: dict[str, Any] = {
+        "chunk": records.chunk,
+        "total": records.total,
+        "dead_letters": records.dead_letters,
+        "missing": dict(records.missing),
+    }
+    if records.imputed is not None:
+        plain["imputed"] = {
+            name: {"rows": one.rows, "weight": one.weight} for name, one in records.imputed.items()
+        }
+    return plain
 
 
 def ranking_format(headers: Headers) -> Format:
@@ -207,12 +229,18 @@ def _offsets(plain: Mapping[str, Any]) -> tuple[int, int]:
 
 def _records(plain: Mapping[str, Any]) -> Records:
     missing = _map(plain, "missing")
+    imputed = _map(plain, "imputed") if "imputed" in plain else None
     return Records(
         chunk=None if plain.get("chunk") is None else _whole(plain, "chunk"),
         total=_whole(plain, "total"),
         dead_letters=_whole(plain, "dead_letters"),
         missing={name: _whole(missing, name) for name in missing},
+        imputed=None if imputed is None else {n: _imputation(_map(imputed, n)) for n in imputed},
     )
+
+
+def _imputation(plain: Mapping[str, Any]) -> Imputation:
+    return Imputation(_whole(plain, "rows"), _number(plain, "weight"))
 
 
 def _view(plain: Mapping[str, Any]) -> RankedView:

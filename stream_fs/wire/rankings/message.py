@@ -16,6 +16,7 @@ import numpy as np
 from stream_fs.errors import InvalidMessage, InvalidParameter
 from stream_fs.selector import Params, Ranking, Report, ViewRanking
 from stream_fs.selector.arrays import Floats
+from stream_fs.selector.imputation import Imputation
 from stream_fs.selector.parameters import is_whole
 from stream_fs.selector.ranking import shares
 
@@ -75,13 +76,15 @@ class Records:
     """How many: in the chunk, in total, dead letters, and by view those of the chunk that lack it.
 
     Dead letters are counted from the end of the previous chunk. A merged ranking has no chunk: its
-    dead letters are those of all its sources since they began.
+    dead letters are those of all its sources since they began. `imputed` has every view; it is None
+    in a merged ranking, and in one published before the field was added.
     """
 
     chunk: int | None
     total: int
     dead_letters: int
     missing: Mapping[str, int]
+    imputed: Mapping[str, Imputation] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +166,7 @@ def ranking_message(
     _check_finite("fit", [fit.objective, fit.orthogonality])
     views = _ranked(ranking, counts)
     missing = {name: round(share * report.rows) for name, share in report.missing.items()}
+    _check_finite("imputed", [one.weight for one in report.imputed.values()])
     return RankingMessage(
         stream=stream,
         topic=topic,
@@ -173,7 +177,7 @@ def ranking_message(
         sequence=ranking.chunk,
         offsets=offsets,
         as_of=as_of,
-        records=Records(report.rows, ranking.total, dead_letters, missing),
+        records=Records(report.rows, ranking.total, dead_letters, missing, report.imputed),
         views=views,
         selection=_selection(views, previous),
         fit=fit,

@@ -10,6 +10,7 @@ import msgpack
 import orjson
 
 from stream_fs.selector import Params, View
+from stream_fs.selector.imputation import Imputation
 from stream_fs.wire.declared import Format
 from stream_fs.wire.rankings.codec import publish
 from stream_fs.wire.rankings.message import (
@@ -53,7 +54,13 @@ def largest_ranking(
         sequence=_COUNT,
         offsets=(_COUNT, _COUNT),
         as_of=_COUNT,
-        records=Records(_COUNT, _COUNT, _COUNT, dict.fromkeys(counts, _COUNT)),
+        records=Records(
+            _COUNT,
+            _COUNT,
+            _COUNT,
+            missing=dict.fromkeys(counts, _COUNT),
+            imputed=dict.fromkeys(counts, Imputation(_COUNT, _NUMBER)),
+        ),
         views=views,
         selection={view.name: _change(view, counts[view.name]) for view in params.views},
         fit=Fit(_COUNT, False, _NUMBER, _NUMBER),

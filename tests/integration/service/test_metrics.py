@@ -119,6 +119,12 @@ def test_every_metric_tells_what_was_really_done(stream: Stream, service: MakeSe
         name: sum(name not in views for views in folded) for name in DIMENSIONS
     }
 
+    imputed = {row["name"]: ranking["records"]["imputed"][row["name"]] for row in ranking["views"]}
+    assert scraped.by("stream_fs_imputed_rows_total", "view").keys() == imputed.keys()
+    assert scraped.by("stream_fs_imputation_weight", "view") == {
+        name: one["weight"] for name, one in imputed.items()
+    }
+
     # --- chunks, and the fit of the last one ---
     assert scraped.by("stream_fs_chunks_total", "outcome") == {"published": CHUNKS}
     assert scraped("stream_fs_chunk_fill_ratio") == pytest.approx(WAITING / CHUNK)

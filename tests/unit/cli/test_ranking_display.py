@@ -80,6 +80,14 @@ def test_a_first_ranking_has_nothing_to_overlap_with() -> None:
     assert all(" overlap " not in line for line in plain(example("first")))
 
 
+def test_what_is_imputed_is_in_the_lines_of_a_chunk() -> None:
+    later = example("later")
+    assert " imputed 118 n/j 0.75 " in plain(later)[1]
+    before = replace(later, records=replace(later.records, imputed=None))
+    for ranking in (before, example("merged")):
+        assert all(" imputed " not in line for line in plain(ranking))
+
+
 def test_lines_have_no_colour_and_cannot_be_made_to() -> None:
     ranking = example("later")
     nasty = Feature(0, 0.5, "\x1b[31mred\nline")

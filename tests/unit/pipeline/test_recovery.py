@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 
+from stream_fs.checkpoint import decode_progress, encode_progress
 from stream_fs.errors import AbortableError, RetriableError
 from stream_fs.pipeline import events
+from stream_fs.pipeline.ports import Partition
+from stream_fs.wire import Format, decode_ranking, digest, encode_ranking
 from tests.support.memory_broker import Call
 from tests.unit.pipeline.lives import (
     LETTERS,
+    STATE,
+    TOPIC,
     Crash,
     Life,
     broker,
@@ -122,6 +129,42 @@ def test_what_was_not_committed_is_computed_again_and_compared() -> None:
     assert (restored.chunk, restored.behind) == (4, 1)
     assert [e.replayed for e in second.of(events.ChunkUpdated)][:2] == [True, False]
     assert not second.of(events.ReplayDiverged)
+
+
+def without_imputed(value: bytes, format: Format) -> bytes:
+    """A ranking as releases before the field encoded it."""
+    ranking = decode_ranking(value, format)
+    records = replace(ranking.records, imputed=None)
+    return encode_ranking(replace(ranking, records=records), format)
+
+
+@pytest.mark.parametrize("format", ["json", "msgpack"])
+@pytest.mark.parametrize(
+    ("earlier", "diverged"),
+    [
+        pytest.param(without_imputed, 0, id="before-the-field"),
+        pytest.param(lambda value, _: value + b" ", 1, id="another-ranking"),
+    ],
+)
+def test_the_digest_of_a_replayed_ranking_may_be_that_without_imputed_rows(
+    earlier: Callable[[bytes, Format], bytes], diverged: int, format: Format
+) -> None:
+    made = broker()
+    fill(made, VALUES)
+    here = settings(output_format=format)
+    assert not Life(made, here, ("updated", 5)).run()
+    value = published(made)[-1][1]
+    key = here.keys(Partition(TOPIC, 0)).progress
+    (*_, last) = [message for message in made.committed(STATE) if message.key == key]
+    progress = decode_progress(last.value or b"")
+    assert progress.digest == digest(value)
+    earlier_digest = digest(earlier(value, format))
+    assert earlier_digest != progress.digest
+    made.produce(STATE, encode_progress(replace(progress, digest=earlier_digest)), key=key)
+    second = Life(made, here)
+    assert second.run()
+    assert second.of(events.Restored)[0].behind == 1
+    assert len(second.of(events.ReplayDiverged)) == diverged
 
 
 def test_an_orderly_end_leaves_nothing_to_replay() -> None:

@@ -10,6 +10,7 @@ from stream_fs.checkpoint import MergedPart
 from stream_fs.pipeline import events
 from stream_fs.pipeline.ports import Partition
 from stream_fs.selector import Ranking, Report, ViewRanking
+from stream_fs.selector.imputation import Imputation
 
 HERE = Partition("digits", 3)
 THERE = Partition("digits", 4)
@@ -26,6 +27,7 @@ def report(chunk: int = 7) -> Report:
         alpha={"fourier": 0.75, "pixels": 0.25},
         orthogonality={"fourier": 0.125, "pixels": 0.5},
         missing={"fourier": 0.0, "pixels": 0.375},
+        imputed={"fourier": Imputation(0, 1.0), "pixels": Imputation(2, 0.75)},
     )
 
 
@@ -60,6 +62,7 @@ def committed(
         ranking(),
         overlap={"fourier": 0.5},
         missing=report().missing,
+        imputed=report().imputed,
         start=100,
         next_offset=111,
         letters=letters or {},

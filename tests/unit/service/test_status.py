@@ -16,6 +16,7 @@ from stream_fs.pipeline import events
 from stream_fs.pipeline.ports import Partition
 from stream_fs.records import Reason
 from stream_fs.selector import Ranking, ViewRanking
+from stream_fs.selector.imputation import Imputation
 from stream_fs.service.http import status_pages
 from stream_fs.service.observability.seen import MOST_POINTS
 from stream_fs.service.observability.status import SCORES_TOGETHER, VALUES_TOGETHER, StatusObserver
@@ -85,6 +86,7 @@ def committed(
     given: dict[str, Any] = {
         "overlap": {},
         "missing": updated().report.missing,
+        "imputed": updated().report.imputed,
         "start": 100,
         "next_offset": 111,
         "letters": {},
@@ -150,6 +152,8 @@ def test_a_ranking_as_it_was_published(watched: Watched) -> None:
     assert [feature["index"] for feature in pixels["features"]] == [1, 0, 2, 3, 4, 5]
     assert pixels["features"][0]["relevance"] == pytest.approx(0.16)
     assert pixels["scores"] == pytest.approx(np.linspace(0.1, 0.4, 6).tolist())
+    assert fourier["imputed"] == {"rows": 0, "weight": 1.0}
+    assert pixels["imputed"] == {"rows": 2, "weight": 0.75}
     assert pixels["history"] == {"weight": [0.25], "missing": [0.375], "overlap": [None]}
 
 
@@ -161,11 +165,13 @@ def test_the_open_chunk_after_the_first_needs_fewer_records(watched: Watched) ->
     assert watched.partition()["chunk"] == {"waiting": 10, "size": 50}
 
 
-def test_the_share_that_is_missing_is_of_the_published_chunk(watched: Watched) -> None:
+def test_what_is_missing_and_imputed_is_of_the_published_chunk(watched: Watched) -> None:
     """Several chunks may be folded before the first of them is published."""
     watched.observe(updated())
-    watched.observe(committed(8, missing={"fourier": 0.5}))
+    imputed = {"fourier": Imputation(3, 0.5)}
+    watched.observe(committed(8, missing={"fourier": 0.5}, imputed=imputed))
     assert watched.view()["missing"] == 0.5
+    assert watched.view()["imputed"] == {"rows": 3, "weight": 0.5}
 
 
 def test_the_overlap_is_the_published_one(tmp_path: Path) -> None:
@@ -198,7 +204,7 @@ def test_the_overlap_is_that_of_the_leading_features(
     view = ViewRanking("pixels", 1.0, order, np.ones(dimension), None)
     ranking = Ranking("default", "relevance", "f", 1, 8, (view,))
     watched.observe(
-        events.ChunkCommitted(HERE, ranking, {"pixels": 0.5}, {}, 0, 8, {}, 0, 0.1, 0.1)
+        events.ChunkCommitted(HERE, ranking, {"pixels": 0.5}, {}, {}, 0, 8, {}, 0, 0.1, 0.1)
     )
     assert (watched.view()["top"], watched.view()["overlap"]) == (top, 0.5)
 
@@ -317,6 +323,7 @@ def test_the_merged_ranking_comes_first_and_goes_with_the_merge(watched: Watched
     assert (first["sequence"], first["history"]["sequence"]) == (5, [4, 5])
     assert first["time"] == round(watched.now * 1000)
     assert [view["missing"] for view in first["views"]] == [None, None]
+    assert [view["imputed"] for view in first["views"]] == [None, None]
     assert [view["overlap"] for view in first["views"]] == [1.0, 1.0]
     assert (second["scope"], second["partition"]) == ("partition", 3)
     watched.observe(events.MergeReleased())
@@ -357,7 +364,7 @@ def test_many_partitions_make_no_large_document(tmp_path: Path) -> None:
             ranking = Ranking("default", "relevance", "f", chunk, 8, views)
             watched.observe(
                 events.ChunkCommitted(
-                    Partition("digits", number), ranking, {}, {}, 0, 8, {}, 0, 0.1, 0.1
+                    Partition("digits", number), ranking, {}, {}, {}, 0, 8, {}, 0, 0.1, 0.1
                 )
             )
     found = watched.document()
@@ -381,7 +388,7 @@ def test_a_large_view_has_no_heat_map_and_few_features(tmp_path: Path) -> None:
     watched = Watched(tmp_path, LEAST.replace("dimension = 6", "dimension = 4097\nshape = [4097]"))
     view = ViewRanking("pixels", 1.0, np.arange(4097), np.ones(4097), None)
     ranking = Ranking("default", "relevance", "f", 1, 8, (view,))
-    watched.observe(events.ChunkCommitted(HERE, ranking, {}, {}, 0, 8, {}, 0, 0.1, 0.1))
+    watched.observe(events.ChunkCommitted(HERE, ranking, {}, {}, {}, 0, 8, {}, 0, 0.1, 0.1))
     assert watched.view()["scores"] is None
     assert len(watched.view()["features"]) == 10
 

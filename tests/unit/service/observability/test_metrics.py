@@ -81,7 +81,7 @@ def test_a_metric_is_declared_by_the_rules(metric: Metric) -> None:
 def test_a_quantity_has_its_unit_at_the_end_of_its_name() -> None:
     ends = {metric.name.rsplit("_", 1)[1] for metric in declared() if metric.type == "gauge"}
     without_unit = {"iterations", "objective", "alpha", "error", "phase", "ready"}
-    without_unit |= {"sources", "partitions"}
+    without_unit |= {"sources", "partitions", "weight"}
     assert ends - without_unit == {"records", "ratio", "seconds", "bytes"}
 
 
@@ -105,6 +105,9 @@ def test_values_after_a_life_with_every_event(watched: Watched) -> None:
     assert value("stream_fs_dead_letters_total", reason="malformed") == 2
     assert value("stream_fs_missing_views_total", view="fourier") == 0
     assert value("stream_fs_missing_views_total", view="pixels") == 3, "not of the replayed chunk"
+    assert value("stream_fs_imputed_rows_total", view="fourier") == 0
+    assert value("stream_fs_imputed_rows_total", view="pixels") == 2, "not of the replayed chunk"
+    assert value("stream_fs_imputation_weight", view="pixels") == 0.75
     assert value("stream_fs_lag_records") == 88
     assert value("stream_fs_chunks_total", outcome="published") == 1
     assert value("stream_fs_chunks_total", outcome="replayed") == 1

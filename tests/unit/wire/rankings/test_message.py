@@ -23,6 +23,7 @@ from stream_fs.selector import (
     read_chunk,
     update,
 )
+from stream_fs.selector.imputation import Imputation
 from stream_fs.wire import (
     Format,
     RankingMessage,
@@ -31,6 +32,7 @@ from stream_fs.wire import (
     decode_ranking,
     digest,
     encode_ranking,
+    has_digest,
     largest_ranking,
     merged_message,
     publish,
@@ -114,6 +116,10 @@ def test_what_a_ranking_tells() -> None:
         "total": 120,
         "dead_letters": 1,
         "missing": {"plain": 0, "named": 7},
+        "imputed": {
+            "plain": {"rows": 0, "weight": 1.0},
+            "named": {"rows": 7, "weight": pytest.approx(106 / 120)},
+        },
     }
     assert plain["fit"]["objective"] == report.objective[-1]
     assert plain["fit"]["orthogonality"] == max(report.orthogonality.values())
@@ -122,6 +128,45 @@ def test_what_a_ranking_tells() -> None:
         assert [f["index"] for f in told["features"]] == view.order[:3].tolist()
         assert [f["relevance"] for f in told["features"]] == view.scores[view.order[:3]].tolist()
         assert [f.get("name", f["index"]) for f in told["features"]] == view.top(3)
+
+
+def test_a_merged_ranking_is_of_no_chunk_whose_rows_were_imputed() -> None:
+    assert "imputed" not in orjson.loads(encode_ranking(merged()))["records"]
+
+
+@pytest.mark.parametrize("format", ["json", "msgpack"])
+def test_a_ranking_of_before_the_field_is_read_and_written_as_it_was(format: Format) -> None:
+    made = message(1)
+    before = replace(made, records=replace(made.records, imputed=None))
+    value = encode_ranking(before, format)
+    plain = orjson.loads(value) if format == "json" else msgpack.unpackb(value)
+    assert "imputed" not in plain["records"]
+    assert errors_in("ranking", plain) == []
+    assert decode_ranking(value, format) == before
+    assert encode_ranking(decode_ranking(value, format), format) == value
+
+
+@pytest.mark.parametrize("format", ["json", "msgpack"])
+def test_a_digest_is_that_of_the_ranking_with_imputed_rows_or_without(format: Format) -> None:
+    made = message(1)
+    value = encode_ranking(made, format)
+    before = encode_ranking(replace(made, records=replace(made.records, imputed=None)), format)
+    assert has_digest(value, digest(value), format)
+    assert has_digest(value, digest(before), format)
+    assert not has_digest(before, digest(value), format)
+    assert not has_digest(value, digest(encode_ranking(message(0), format)), format)
+    assert not has_digest(value, None, format)
+
+
+@pytest.mark.parametrize(
+    "imputed",
+    [None, [], {"plain": None}, {"plain": {"rows": 1}}, {"plain": {"rows": -1, "weight": 0.5}}],
+)
+def test_what_is_imputed_has_rows_and_a_weight(imputed: Any) -> None:
+    plain = orjson.loads(encode_ranking(message(1)))
+    plain["records"]["imputed"] = imputed
+    with pytest.raises(InvalidMessage):
+        decode_ranking(orjson.dumps(plain))
 
 
 def test_the_selection_is_compared_with_the_ranking_before() -> None:
@@ -236,7 +281,7 @@ def test_the_largest_ranking_has_the_longest_names(
     )
     made = ranking_message(
         replace(ranking, views=(view,)),
-        replace(report, missing={"v": 0.5}),
+        replace(report, missing={"v": 0.5}, imputed={"v": Imputation(1 << 62, 1 / 3)}),
         stream="s",
         topic="t",
         partition=1 << 31,
