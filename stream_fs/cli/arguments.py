@@ -1,4 +1,4 @@
-"""What several commands take: the configuration, and flags over it."""
+"""Arguments that several commands share: configuration, file formats, timestamps and numbers."""
 
 from __future__ import annotations
 
@@ -25,32 +25,34 @@ from stream_fs.replay import FileFormat
 from stream_fs.service.configuration import Configuration, load
 
 FORMATS = """\
-formats, told by the end of the name or with --format:
-  jsonl    .jsonl .ndjson   one record a line, JSON; empty lines are passed over
-  msgpack  .msgpack .mpk    records in MessagePack, one after another
-  npz      .npz             arrays instances × features, named as the views, or
+formats, determined by the extension or by --format:
+  jsonl    .jsonl .ndjson   one JSON record per line; empty lines are skipped
+  msgpack  .msgpack .mpk    consecutive MessagePack records
+  npz      .npz             arrays instances × features, named after the views, or
                             view_0, view_1, … in their order; a row of NaN is a
-                            missing view; other arrays (labels) are not read
+                            missing view; other arrays (labels) are ignored
 """
 
 
 class Timestamps(NamedTuple):
-    """Timestamps of records that carry none: milliseconds since 1970, and between two records."""
+    """Timestamps of records without their own, in milliseconds: the first, and the interval."""
 
     first: int
     step: int
 
     def of(self, record: int) -> int:
-        """The timestamp of a record by its number."""
+        """The timestamp of a record, counted from 0."""
         return self.first + record * self.step
 
 
 def add_format(parser: argparse.ArgumentParser) -> None:
-    """The flag that goes over the names of files, and what the formats are."""
+    """The flag that overrides the extensions of files, and the table of formats."""
     parser.add_argument(
-        "--format", choices=get_args(FileFormat), help="the format, whatever the name ends with"
+        "--format",
+        choices=get_args(FileFormat),
+        help="format of the files (default: by extension)",
     )
-    # The table stays as it is written; the description is wrapped here in return.
+    # argparse must not wrap the table, so the description is wrapped here.
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.description = textwrap.fill(parser.description or "", 78)
     parser.epilog = FORMATS
@@ -62,31 +64,31 @@ def add_timestamps(parser: argparse.ArgumentParser, default: str) -> None:
         "--first-timestamp",
         type=whole,
         metavar="MS",
-        help=f"timestamp of the first record, milliseconds since 1970 (default: {default})",
+        help=f"timestamp of the first record, in milliseconds since 1970 (default: {default})",
     )
     parser.add_argument(
         "--timestamp-step",
         type=whole,
         metavar="MS",
         default=0,
-        help="milliseconds between two records, with --first-timestamp (default: 0)",
+        help="milliseconds between two records; with --first-timestamp (default: 0)",
     )
 
 
 def timestamps(arguments: Arguments) -> Timestamps | None:
-    """The timestamps that the arguments name, if they do."""
+    """The timestamps in the arguments, if any."""
     if arguments.first_timestamp is None:
         return None
     return Timestamps(arguments.first_timestamp, arguments.timestamp_step)
 
 
 def progress() -> Progress:
-    """A bar on standard error where that is a terminal; nothing at all in a pipe."""
+    """A progress bar on standard error; disabled unless that is a terminal."""
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
         TaskProgressColumn(),
-        TextColumn("{task.fields[told]}"),
+        TextColumn("{task.fields[status]}"),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
         console=Console(stderr=True),
@@ -132,10 +134,10 @@ CONFIG_VARIABLE = "STREAM_FS_CONFIG"
 
 
 class Commands(Protocol):
-    """Where a command registers itself."""
+    """The subparsers with which commands are registered."""
 
     def add_parser(self, name: str, *, help: str, description: str) -> argparse.ArgumentParser:
-        """A parser for the command of this name."""
+        """A parser for the command with this name."""
         ...
 
 
@@ -143,9 +145,9 @@ Arguments: TypeAlias = argparse.Namespace
 
 
 def add_debug(parser: argparse.ArgumentParser) -> None:
-    """The flag that shows where an error comes from."""
+    """The flag for tracebacks."""
     parser.add_argument(
-        "--debug", action="store_true", help="show the traceback of an error, for reports of bugs"
+        "--debug", action="store_true", help="print the traceback of an error, for bug reports"
     )
 
 
@@ -155,7 +157,7 @@ def add_configuration(parser: argparse.ArgumentParser) -> None:
         "--config",
         metavar="FILE",
         type=Path,
-        help=f"the configuration, a TOML file (default: ${CONFIG_VARIABLE}); see "
+        help=f"configuration file, TOML (default: ${CONFIG_VARIABLE}); see "
         "`stream-fs config example`",
     )
     parser.add_argument(
@@ -163,14 +165,14 @@ def add_configuration(parser: argparse.ArgumentParser) -> None:
         metavar="SECTION.KEY=VALUE",
         action="append",
         default=[],
-        help="a value that goes over the file and the environment (STREAM_FS_SECTION__KEY); "
-        "may be repeated. Secrets belong into the environment or a file",
+        help="override a value of the file and the environment (STREAM_FS_SECTION__KEY); "
+        "repeatable. Secrets belong in the environment or in a file",
     )
     add_debug(parser)
 
 
 def configuration(arguments: Arguments) -> Configuration:
-    """The configuration that the arguments name; from then on its secrets are known."""
+    """The configuration that the arguments name; its secrets are added to the arguments."""
     path: Path | None = arguments.config
     if path is None:
         if not os.environ.get(CONFIG_VARIABLE):
@@ -182,7 +184,7 @@ def configuration(arguments: Arguments) -> Configuration:
 
 
 def count(text: str) -> int:
-    """The type of a flag that takes a number of things."""
+    """A whole number from 1."""
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError("should be a whole number from 1")
     return int(text)

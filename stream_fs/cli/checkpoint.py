@@ -1,4 +1,4 @@
-"""`stream-fs checkpoint`: look at the saved state of partitions, move it, or begin elsewhere."""
+"""`stream-fs checkpoint`: inspect, export, import or reset the saved state of partitions."""
 
 from __future__ import annotations
 
@@ -35,14 +35,16 @@ from stream_fs.service.exit_codes import ExitCode
 
 
 def add_place(parser: argparse.ArgumentParser) -> None:
-    """The flags that `partitions` reads."""
-    parser.add_argument("--topic", help="only this input topic (default: all of the stream)")
-    parser.add_argument("--partition", type=whole, metavar="N", help="only this partition")
+    """The flags that `selected` reads."""
+    parser.add_argument("--topic", help="only this input topic (default: all)")
+    parser.add_argument(
+        "--partition", type=whole, metavar="N", help="only this partition (default: all)"
+    )
     parser.add_argument(
         "--replay",
         metavar="FILE",
         type=Path,
-        help="the checkpoint of `stream-fs replay`, in the place of the broker",
+        help="use the checkpoint of `stream-fs replay` instead of the broker",
     )
 
 
@@ -55,10 +57,10 @@ class Selected(NamedTuple):
 
     @property
     def only(self) -> Partition:
-        """The partition of a command that takes exactly one."""
+        """The partition, for commands that require exactly one."""
         if len(self.partitions) > 1:
             raise InvalidConfiguration(
-                [f"--topic, --partition: name one partition, not {len(self.partitions)} of them"]
+                [f"--topic, --partition: select one partition, not {len(self.partitions)}"]
             )
         return self.partitions[0]
 
@@ -67,9 +69,9 @@ class Selected(NamedTuple):
 def selected(
     arguments: Arguments, loaded: Configuration, *, writing: bool = False, making: bool = False
 ) -> Iterator[Selected]:
-    """The partitions that the arguments name, which must exist.
+    """The partitions that the arguments select, which must exist.
 
-    `making` allows a checkpoint of a replay that does not exist yet.
+    `making` allows that the checkpoint of a replay does not exist yet.
     """
     settings = loaded.stream_settings()
     if arguments.replay is None:
@@ -78,9 +80,9 @@ def selected(
     path: Path = arguments.replay
     place = Partition(loaded.stream.topics[0], 0)
     if arguments.topic not in (None, place.topic) or arguments.partition not in (None, 0):
-        raise InvalidConfiguration([f"--replay: has one partition, {place.flags}"])
+        raise InvalidConfiguration([f"--replay: a replay has one partition only, {place.flags}"])
     if not making and not path.exists():
-        raise InvalidConfiguration([f"--replay: there is no checkpoint {path}"])
+        raise InvalidConfiguration([f"--replay: {path} does not exist"])
     journal = Journal(path, writing=writing)
     try:
         transport = FileTransport(place, settings.state_topics[place.topic], journal)
@@ -106,17 +108,17 @@ def _on_broker(arguments: Arguments, loaded: Configuration) -> list[Partition]:
     if not found:
         known = ", ".join(f"{topic} ({count})" for topic, count in existing.items()) or "none"
         raise InvalidConfiguration(
-            [f"--topic, --partition: name an input partition; topics and partitions are {known}"]
+            [f"--topic, --partition: select no input partition; topics (partitions): {known}"]
         )
     return found
 
 
 def agreed(arguments: Arguments, question: str) -> bool:
-    """Whether the user is sure: `--yes`, or an answer where there is somebody to ask."""
+    """Whether the user confirms, by `--yes` or at a prompt on a terminal."""
     if arguments.yes:
         return True
     if not sys.stdin.isatty():
-        raise InvalidConfiguration(["--yes: is missing, and there is nobody to ask"])
+        raise InvalidConfiguration(["--yes: is required where standard input is not a terminal"])
     try:
         answer = input(f"{question} [y/N] ")
     except EOFError:  # Ctrl-D
@@ -129,43 +131,43 @@ def agreed(arguments: Arguments, question: str) -> bool:
 
 
 def add_transfer(actions: Commands) -> None:
-    """Register both."""
+    """Register `export` and `import`."""
     export = actions.add_parser(
         "export",
-        help="write the model of a partition, and how far it is, into a file",
-        description="Writes the newest snapshot of a partition, and how far its rankings are, into "
-        "a file. A running service is not disturbed; after an orderly end the snapshot is as new "
-        "as the last ranking.",
+        help="export the model and the progress of a partition to a file",
+        description="Writes the newest snapshot of a partition and its progress to a file. Does "
+        "not affect a running service. After a graceful shutdown, the snapshot is as new as the "
+        "last ranking.",
     )
-    export.add_argument("file", metavar="FILE", type=Path, help="where to; it is overwritten")
+    export.add_argument("file", metavar="FILE", type=Path, help="output file; it is overwritten")
     add_configuration(export)
     add_place(export)
     export.add_argument(
         "--selector",
         action="store_true",
-        help="write the model alone, for MultiViewSelector.load in Python; such a file cannot be "
+        help="write only the model, for MultiViewSelector.load in Python; such a file cannot be "
         "imported",
     )
     export.set_defaults(command=_export)
     taking = actions.add_parser(
         "import",
-        help="let a partition go on from such a file",
-        description="Lets a partition go on from an exported model: the sequence of its rankings "
-        "goes on, at the exported offset of the input or at another (--to-offset). What the "
-        "partition had before is given up; a running service takes notice at its next commit. A "
-        "model that would mean something else under this configuration is refused.",
+        help="import an exported model into a partition",
+        description="Replaces the model of a partition by an exported one. The sequence of its "
+        "rankings continues, at the exported input offset or at another (--to-offset). A running "
+        "service notices it at its next commit. A model that does not fit this configuration is "
+        "refused.",
     )
-    taking.add_argument("file", metavar="FILE", type=Path, help="a file that was exported")
+    taking.add_argument("file", metavar="FILE", type=Path, help="an exported file")
     add_configuration(taking)
     add_place(taking)
     taking.add_argument(
         "--to-offset",
         type=whole,
         metavar="N",
-        help="go on at this offset of the input (default: the exported one; chunks that were "
-        "published after the snapshot are then folded in from the input, which must be the same)",
+        help="continue at this input offset (default: the exported one; chunks published after "
+        "the snapshot are then replayed from the input, which must be the same)",
     )
-    taking.add_argument("--yes", action="store_true", help="do not ask")
+    taking.add_argument("--yes", action="store_true", help="do not ask for confirmation")
     taking.set_defaults(command=_import)
 
 
@@ -196,14 +198,14 @@ def _import(arguments: Arguments) -> ExitCode:
         partition = found.only
         before = read_position(found.transport, found.settings, partition).progress
         if before is not None and before.chunk:
-            question = f"give up the model of {partition}, which is at chunk {before.chunk}?"
+            question = f"replace the model of {partition}, which is at chunk {before.chunk}?"
             if not agreed(arguments, question):
                 return ExitCode.PROBLEM
         taken = import_model(
             found.transport, found.settings, partition, export, arguments.to_offset
         )
     lacking = "" if arguments.to_offset is None else _behind(taken.behind)
-    print(f"{partition}: goes on at offset {taken.offset}, behind chunk {taken.chunk}{lacking}")
+    print(f"{partition}: continues at offset {taken.offset}, after chunk {taken.chunk}{lacking}")
     return ExitCode.OK
 
 
@@ -211,7 +213,7 @@ def _read(path: Path) -> Export:
     try:
         return read_export(path)
     except FileNotFoundError:
-        raise InvalidConfiguration([f"FILE: there is no {path}"]) from None
+        raise InvalidConfiguration([f"FILE: {path} does not exist"]) from None
 
 
 def _behind(chunks: int) -> str:
@@ -222,25 +224,25 @@ def _behind(chunks: int) -> str:
 
 def add(commands: Commands) -> None:
     """Register the command."""
-    about = "look at the saved state of partitions, move it, or let them begin elsewhere"
+    about = "inspect, export, import or reset the saved state of partitions"
     actions = commands.add_parser(
         "checkpoint", help=about, description=f"{about.capitalize()}."
     ).add_subparsers(title="commands", metavar="COMMAND", required=True)
     inspect = actions.add_parser(
         "inspect",
-        help="show where every partition stands",
-        description="Shows, for every input partition, the last published chunk, the offset it "
-        "continues at, and the snapshot that it would be restored from.",
+        help="show the progress of every partition",
+        description="Shows, for every input partition, the last published chunk, the offset at "
+        "which it continues, and the snapshot from which it would be restored.",
     )
     add_configuration(inspect)
     add_place(inspect)
-    inspect.add_argument("--json", action="store_true", help="one JSON object for each partition")
+    inspect.add_argument("--json", action="store_true", help="print a JSON object per partition")
     inspect.set_defaults(command=_inspect)
     reset = actions.add_parser(
         "reset",
-        help="let partitions begin anew, or continue elsewhere",
-        description="Forgets the model of partitions, which then begin anew; or lets them continue "
-        "at another offset. A running service takes notice at its next commit.",
+        help="discard the state of partitions, or continue at another offset",
+        description="Discards the state of partitions, which then start over, or lets a partition "
+        "continue at another offset. A running service notices it at its next commit.",
     )
     add_configuration(reset)
     add_place(reset)
@@ -248,15 +250,15 @@ def add(commands: Commands) -> None:
         "--to-offset",
         type=whole,
         metavar="N",
-        help="continue at this offset of the input (default: where a new partition begins)",
+        help="continue at this input offset (default: that of a new partition, stream.start)",
     )
     reset.add_argument(
         "--keep-model",
         action="store_true",
-        help="with --to-offset: keep the model and the sequence of the rankings; the records in "
-        "between are not in it",
+        help="with --to-offset: keep the model and the sequence of rankings; the records in "
+        "between are skipped",
     )
-    reset.add_argument("--yes", action="store_true", help="do not ask")
+    reset.add_argument("--yes", action="store_true", help="do not ask for confirmation")
     reset.set_defaults(command=_reset)
     add_transfer(actions)
 
@@ -266,9 +268,9 @@ def _inspect(arguments: Arguments) -> ExitCode:
     expected = loaded.params().fingerprint
     with selected(arguments, loaded) as found:
         for partition in found.partitions:
-            stands = read_position(found.transport, found.settings, partition)
-            text = json.dumps(_plain(stands, expected)) if arguments.json else None
-            print(text or _line(stands, expected))
+            position = read_position(found.transport, found.settings, partition)
+            text = json.dumps(_plain(position, expected)) if arguments.json else None
+            print(text or _line(position, expected))
     return ExitCode.OK
 
 
@@ -276,28 +278,28 @@ def _reset(arguments: Arguments) -> ExitCode:
     loaded = configuration(arguments)
     offset: int | None = arguments.to_offset
     if arguments.keep_model and offset is None:
-        raise InvalidConfiguration(["--keep-model: goes with --to-offset"])
+        raise InvalidConfiguration(["--keep-model: requires --to-offset"])
     with selected(arguments, loaded, writing=True) as (transport, settings, places):
         if offset is not None and len(places) > 1:
             raise InvalidConfiguration(
-                [f"--to-offset: name one partition with --topic and --partition, not {len(places)}"]
+                [f"--to-offset: select one partition (--topic, --partition), not {len(places)}"]
             )
         if not agreed(arguments, _question(places, keep=arguments.keep_model)):
             return ExitCode.PROBLEM
         if offset is None:
-            return _forget(transport, settings, places)
+            return _reset_all(transport, settings, places)
         (partition,) = places
         reset_to_offset(transport, settings, partition, offset, keep_model=arguments.keep_model)
         print(f"{partition}: continues at offset {offset}")
     return ExitCode.OK
 
 
-def _forget(
+def _reset_all(
     transport: Transport, settings: StreamSettings, places: Sequence[Partition]
 ) -> ExitCode:
-    """Reset every partition; a problem where only other streams have a state.
+    """Reset every partition; `PROBLEM` if one has only the state of other streams.
 
-    Where one is refused, the first refusal is raised after the others were reset.
+    If resets are refused, the first refusal is raised after all others are done.
     """
     code, refusals = ExitCode.OK, list[ForeignState]()
     for partition in places:
@@ -308,7 +310,7 @@ def _forget(
             print(f"{partition}: nothing was changed")
             continue
         if others is None:
-            print(f"{partition}: begins anew")
+            print(f"{partition}: starts over")
         else:
             code = ExitCode.PROBLEM
             print(
@@ -321,14 +323,14 @@ def _forget(
 
 
 def _question(found: list[Partition], *, keep: bool) -> str:
-    what = "skip records of" if keep else "forget the model of"
+    what = "skip records of" if keep else "discard the model of"
     return f"{what} {', '.join(map(str, found))}?"
 
 
 def _line(found: PartitionPosition, expected: str) -> str:
     progress = found.progress
     if progress is None or not progress.chunk:
-        begins = "" if progress is None else f", begins at offset {progress.next_offset}"
+        begins = "" if progress is None else f", starts at offset {progress.next_offset}"
         others = f"; the state topic has a state of {found.others}" if found.others else ""
         return f"{found.partition}: no chunk yet{begins}{_inputs('; input', found)}{others}"
     newest = progress.snapshots[0]
@@ -341,7 +343,7 @@ def _line(found: PartitionPosition, expected: str) -> str:
 
 
 def _inputs(before: str, found: PartitionPosition) -> str:
-    """The input's ends; nothing where they are not known, as for files."""
+    """The first and end offset of the input; empty if unknown, as for files."""
     return "" if found.end == LARGEST else f"{before} [{found.first}, {found.end})"
 
 

@@ -1,4 +1,4 @@
-"""`stream-fs config`: check a configuration, show what is in effect, or print an example."""
+"""`stream-fs config`: check a configuration, show the values in effect, or print an example."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from stream_fs.service.exit_codes import ExitCode
 
 def add(commands: Commands) -> None:
     """Register the command."""
-    about = "check a configuration, show it, or print an example"
+    about = "check or show a configuration, or print an example"
     actions = commands.add_parser(
         "config", help=about, description=f"{about.capitalize()}."
     ).add_subparsers(title="commands", metavar="COMMAND", required=True)
     check = actions.add_parser(
         "check",
-        help="check a configuration, without a broker",
-        description="Checks file, environment and flags as a whole, tells every problem, and "
-        "whether the largest possible ranking fits into a message. Needs no broker.",
+        help="check a configuration; needs no broker",
+        description="Validates file, environment and flags as a whole, including whether the "
+        "largest possible ranking fits into a message, and reports all problems. Needs no broker.",
     )
     add_configuration(check)
     check.set_defaults(command=_check)
     show = actions.add_parser(
         "show",
-        help="print every value in effect",
-        description="Prints every value in effect, as a file; secrets are not shown.",
+        help="print all values in effect",
+        description="Prints all values in effect as a configuration file; secrets are redacted.",
     )
     add_configuration(show)
     show.set_defaults(command=_show)
     sample = actions.add_parser(
         "example",
-        help="print a file to begin with",
-        description="Prints a file to begin with, in which every key is explained.",
+        help="print an example file",
+        description="Prints an example file in which every key is explained.",
     )
     add_debug(sample)
     sample.set_defaults(command=_example)
@@ -45,7 +45,7 @@ def add(commands: Commands) -> None:
 
 def _check(arguments: Arguments) -> ExitCode:
     configuration(arguments)
-    print("the configuration is as it should be")
+    print("the configuration is valid")
     return ExitCode.OK
 
 

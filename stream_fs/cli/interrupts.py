@@ -1,6 +1,6 @@
-"""Signals that ask a command to end, heard at places that are safe for it.
+"""Signals that request a command to stop, checked at safe points.
 
-An interrupt that falls into a callback of the Kafka client is lost, or turns up as another error.
+An interrupt that is raised in a callback of the Kafka client is lost or becomes another error.
 """
 
 from __future__ import annotations
@@ -12,38 +12,41 @@ from types import FrameType
 
 
 @contextmanager
-def asked_to_stop(*signals: signal.Signals) -> Iterator[Callable[[], bool]]:
-    """Within it, the first of these signals only asks; the next one does what it did before."""
-    asked: list[int] = []
-    before = {number: signal.getsignal(number) for number in signals}
+def stop_requests(*signals: signal.Signals) -> Iterator[Callable[[], bool]]:
+    """A function that returns whether one of the signals has arrived.
 
-    def put_back() -> None:
-        for number, handler in before.items():
+    Only the first signal is intercepted; then the previous handlers are restored.
+    """
+    received: list[int] = []
+    previous = {number: signal.getsignal(number) for number in signals}
+
+    def restore() -> None:
+        for number, handler in previous.items():
             signal.signal(number, handler)
 
-    def ask(number: int, _: FrameType | None) -> None:
-        asked.append(number)
-        put_back()
+    def handle(number: int, _: FrameType | None) -> None:
+        received.append(number)
+        restore()
 
-    for number in before:
-        signal.signal(number, ask)
+    for number in previous:
+        signal.signal(number, handle)
     try:
-        yield lambda: bool(asked)
+        yield lambda: bool(received)
     finally:
-        put_back()
+        restore()
 
 
 @contextmanager
 def interrupts() -> Iterator[Callable[[], None]]:
-    """Within it, the first Ctrl-C only raises where the function that it gives is called.
+    """A function that raises `KeyboardInterrupt` if Ctrl-C has been pressed.
 
-    A second one raises at once, as ever. Where they are ignored, in the background, they stay so.
+    A second Ctrl-C raises immediately. If SIGINT is ignored, as in the background, it stays so.
     """
     ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-    with asked_to_stop(*(() if ignored else (signal.SIGINT,))) as asked:
+    with stop_requests(*(() if ignored else (signal.SIGINT,))) as requested:
 
         def check() -> None:
-            if asked():
+            if requested():
                 raise KeyboardInterrupt
 
         yield check

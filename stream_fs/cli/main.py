@@ -1,4 +1,4 @@
-"""`stream-fs`: runs a command, and turns what goes wrong into one message and an exit code."""
+"""`stream-fs`: runs a command, and reports an error as one message and an exit code."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ from stream_fs.service.observability.logging import ROOT
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; its exit code."""
     arguments = parser().parse_args(argv)
-    # The Kafka client tells every attempt to connect; until the service sets its log up, one
+    # The Kafka client logs every attempt to connect. Until the service configures logging, one
     # message at the end is enough.
     logging.getLogger(ROOT).addHandler(logging.NullHandler())
     try:
         code = int(arguments.command(arguments))
-        sys.stdout.flush()  # what cannot be written any more is to be told of
+        sys.stdout.flush()  # output that cannot be written is an error
         return code
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
-    except BrokenPipeError:  # whoever was reading has seen enough
+    except BrokenPipeError:  # the reader has closed the pipe
         _drop_output()
         return ExitCode.OK
-    except Exception as error:  # noqa: BLE001  # told to the user, with a code
+    except Exception as error:  # noqa: BLE001  # reported with an exit code
         if arguments.debug:
-            _tell("".join(traceback.format_exception(error)), arguments)
-        _tell(f"stream-fs: {_message(error)}\n", arguments)
+            _report("".join(traceback.format_exception(error)), arguments)
+        _report(f"stream-fs: {_message(error)}\n", arguments)
         _drop_output()
         return exit_code(error)
 
@@ -60,8 +60,10 @@ def parser() -> argparse.ArgumentParser:
         epilog=f"exit codes:\n{codes}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    told = f"stream-fs {metadata.version('stream-fs')}"
-    parser.add_argument("--version", action="version", version=told, help="print it, and end")
+    release = f"stream-fs {metadata.version('stream-fs')}"
+    parser.add_argument(
+        "--version", action="version", version=release, help="print the version and exit"
+    )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in (
         run,
@@ -81,23 +83,21 @@ def parser() -> argparse.ArgumentParser:
 
 def _message(error: Exception) -> str:
     """The message of the error, followed by its notes."""
-    return "; ".join([_what(error), *getattr(error, "__notes__", ())])
+    return "; ".join([_text(error), *getattr(error, "__notes__", ())])
 
 
-def _what(error: Exception) -> str:
+def _text(error: Exception) -> str:
     if isinstance(error, StreamFsError):
         return str(error)
-    if isinstance(error, OSError) and error.strerror:  # a full disk, a file that is not ours, …
+    if isinstance(error, OSError) and error.strerror:  # a full disk, missing permissions, …
         return f"{error.filename or 'output'}: {error.strerror}"
     if isinstance(error, MemoryError):
-        return (
-            f"there is not enough memory; give the process more: {str(error) or 'no size is told'}"
-        )
-    return f"{type(error).__name__}: {error} (this should not happen; --debug shows where it did)"
+        return f"out of memory; give the process more: {str(error) or 'of unknown size'}"
+    return f"{type(error).__name__}: {error} (a bug in stream-fs; --debug prints the traceback)"
 
 
 def _drop_output() -> None:
-    """Let go of what cannot be written: the interpreter would fail on it at its end, once more."""
+    """Discard output that cannot be written, on which the interpreter would fail again at exit."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -106,5 +106,5 @@ def _drop_output() -> None:
         os.close(null)
 
 
-def _tell(text: str, arguments: argparse.Namespace) -> None:
+def _report(text: str, arguments: argparse.Namespace) -> None:
     sys.stderr.write(redacted(text, getattr(arguments, "secrets", ())))

@@ -1,4 +1,4 @@
-"""`stream-fs produce`: a file of records into an input topic."""
+"""`stream-fs produce`: produce a file of records to an input topic."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from stream_fs.service.configuration import Configuration
 from stream_fs.service.exit_codes import ExitCode
 
 _SHOWN_EVERY = 64
-"""Records between two looks at the bar."""
+"""Records between two updates of the progress bar."""
 
 
 def add(commands: Commands) -> None:
@@ -39,33 +39,37 @@ def add(commands: Commands) -> None:
     parser = commands.add_parser(
         "produce",
         help="produce a file of records to an input topic",
-        description="Produces a file of records to an input topic, each once and in its order, in "
-        "the format that the stream declares (stream.format). Records that are in it already are "
-        "sent as they are, good or bad.",
+        description="Produces a file of records to an input topic, each once and in order, in the "
+        "format of the stream (stream.format). Records that already have this format are sent "
+        "unchanged, valid or not.",
     )
-    parser.add_argument("file", metavar="FILE", help="the file, or - for standard input")
+    parser.add_argument("file", metavar="FILE", help="input file, or - for standard input")
     add_configuration(parser)
     add_format(parser)
     parser.add_argument("--topic", help="the topic (default: the first input topic)")
     parser.add_argument(
-        "--partition", type=whole, metavar="N", help="into this partition (default: all in turn)"
+        "--partition", type=whole, metavar="N", help="the partition (default: all in turn)"
     )
     parser.add_argument(
-        "--rate", type=above_zero, metavar="R", help="records in a second, on average"
+        "--rate", type=above_zero, metavar="R", help="records per second, on average"
     )
     parser.add_argument(
         "--missing",
         type=share,
         default=0.0,
         metavar="SHARE",
-        help="leave out each view of each record with this probability; one is always kept",
+        help="remove each view of each record with this probability; one view is always kept",
     )
     parser.add_argument(
-        "--seed", type=whole, default=0, metavar="N", help="of --missing (default: 0)"
+        "--seed", type=whole, default=0, metavar="N", help="random seed of --missing (default: 0)"
     )
-    parser.add_argument("--limit", type=count, metavar="N", help="no more than so many records")
+    parser.add_argument("--limit", type=count, metavar="N", help="maximum number of records")
     parser.add_argument(
-        "--repeat", type=count, default=1, metavar="N", help="the file so many times (default: 1)"
+        "--repeat",
+        type=count,
+        default=1,
+        metavar="N",
+        help="number of times to produce the file (default: 1)",
     )
     add_timestamps(parser, "now")
     parser.set_defaults(command=_produce)
@@ -103,7 +107,7 @@ def _produce(arguments: Arguments) -> ExitCode:
 def _feed(
     feeder: RecordProducer, source: Source, rewrite: Rewriter, topic: str, arguments: Arguments
 ) -> None:
-    """Send everything, and tell what has arrived, however it ends."""
+    """Send all records, and report how many were delivered, also after an error."""
     stamps = timestamps(arguments)
     began = time.monotonic()
     try:
@@ -116,12 +120,12 @@ def _feed(
                     if number % _SHOWN_EVERY == 0:
                         shown.at(number)
             finally:
-                # Also when interrupted: what was handed over is not lost without a word.
+                # Also when interrupted, so that the report counts all delivered records.
                 feeder.finish()
     finally:
         feeder.close()
         seconds = max(time.monotonic() - began, 1e-9)
-        _tell(
+        _report(
             f"produced {feeder.delivered} records to {topic} in {seconds:.1f} s "
             f"({feeder.delivered / seconds:.0f} records/s)"
         )
@@ -139,35 +143,37 @@ def _check_place(loaded: Configuration, topic: str, partition: int | None) -> in
     if topic not in found:
         raise InvalidConfiguration(
             [
-                f"--topic: {topic} does not exist; make it with "
+                f"--topic: {topic} does not exist; create it with "
                 "`stream-fs topics create --partitions N`"
             ]
         )
     if partition is not None and partition >= found[topic]:
-        raise InvalidConfiguration([f"--partition: {topic} has {found[topic]}, counted from 0"])
+        raise InvalidConfiguration(
+            [f"--partition: {topic} has {found[topic]} partitions, counted from 0"]
+        )
     return int(topics.config(topic)["max.message.bytes"])
 
 
 class _Bar:
-    """How much of the file, or of the limit, has been produced."""
+    """Shows the produced part of the file, or of the limit."""
 
     def __init__(self, bar: Progress, source: Source, repeat: int, limit: int | None) -> None:
         self._bar = bar
         self._source = source
         self._limit = limit
         total = limit if limit is not None else source.size and source.size * repeat
-        self._task: TaskID = bar.add_task("producing", total=total, told="")
+        self._task: TaskID = bar.add_task("producing", total=total, status="")
         self._behind = self._last = 0
 
     def at(self, number: int) -> None:
         done = self._source.done
-        if done < self._last:  # the file from its beginning again
+        if done < self._last:  # the file has been started again
             self._behind += self._source.size or 0
         self._last = done
         completed = number if self._limit is not None else self._behind + done
-        self._bar.update(self._task, completed=completed, told=f"{number} records")
+        self._bar.update(self._task, completed=completed, status=f"{number} records")
 
 
-def _tell(line: str) -> None:
-    """On standard output, where results go."""
+def _report(line: str) -> None:
+    """Print a result to standard output."""
     sys.stdout.write(line + "\n")

@@ -1,4 +1,4 @@
-"""Rankings for a reader: JSON for programs, lines for pipes and files, a live table for people."""
+"""Displays of rankings: JSON, lines of text, or a live table on a terminal."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ from stream_fs.wire.rankings.message import Feature, RankedView
 
 _BAR_WIDTH: Final = 8
 _NAME_WIDTH: Final = 20
-"""Longer names of views are folded."""
+"""Longer names of views are wrapped."""
 
 
 class Display(Protocol):
-    """Where rankings are shown."""
+    """Shows rankings."""
 
     def show(self, message: Message, ranking: RankingMessage) -> bool:
-        """One more; whether it was shown."""
+        """Show a ranking, unless it is filtered out; returns whether it was shown."""
         ...
 
 
 class Choice:
-    """Which rankings people want to see: of a whole stream, once there is one, or all of them."""
+    """Filters rankings: only merged ones, once a stream has one, or those of partitions as well."""
 
     def __init__(self, *, partitions: bool) -> None:
         self._partitions = partitions
         self._whole: set[str] = set()
 
     def takes(self, ranking: RankingMessage) -> bool:
-        """Whether it is to be shown, after all those that were asked for before."""
+        """Whether to show a ranking, given those before it."""
         if ranking.scope == "merged":
             self._whole.add(ranking.stream)
             return True
@@ -47,13 +47,13 @@ class Choice:
 
 
 class JsonLines:
-    """One document a line, as it was published."""
+    """One JSON document per line, as published."""
 
     def __init__(self, to: BinaryIO) -> None:
         self._to = to
 
-    def show(self, message: Message, ranking: RankingMessage) -> bool:  # noqa: ARG002  # its bytes
-        """Write it."""
+    def show(self, message: Message, ranking: RankingMessage) -> bool:  # noqa: ARG002  # the bytes are shown
+        """Write the document."""
         value = as_json(message.value or b"", ranking_format(message.headers))
         self._to.write(value + b"\n")
         self._to.flush()
@@ -61,7 +61,7 @@ class JsonLines:
 
 
 class PlainLines:
-    """A line for each ranking and view, without colour, in words that `grep` and `cut` can take."""
+    """One line per ranking and view, without colour, for `grep` and `cut`."""
 
     def __init__(self, to: TextIO, top: int, *, partitions: bool) -> None:
         self._to = to
@@ -69,7 +69,7 @@ class PlainLines:
         self._choice = Choice(partitions=partitions)
 
     def show(self, message: Message, ranking: RankingMessage) -> bool:  # noqa: ARG002  # as read
-        """Write its lines."""
+        """Write the lines of the ranking."""
         if not self._choice.takes(ranking):
             return False
         for line in plain_lines(ranking, self._top):
@@ -102,7 +102,7 @@ def _imputed(ranking: RankingMessage, view: RankedView) -> str:
 
 
 class LiveTable:
-    """The last rankings, on a terminal; the merged ones first."""
+    """The newest rankings in a table on a terminal, merged ones first."""
 
     def __init__(
         self, title: str, top: int, console: Console | None = None, *, partitions: bool
@@ -129,7 +129,7 @@ class LiveTable:
         self._live.stop()
 
     def show(self, message: Message, ranking: RankingMessage) -> bool:  # noqa: ARG002  # as read
-        """Put it in the place of the one before."""
+        """Replace the previous ranking of the same source."""
         if not self._choice.takes(ranking):
             return False
         self._count += 1
@@ -179,19 +179,19 @@ def _order(ranking: RankingMessage) -> tuple[bool, str, str, int]:
 
 
 def place(ranking: RankingMessage) -> str:
-    """What a ranking is of."""
+    """The source of a ranking: a partition, or the whole stream."""
     return "merged" if ranking.topic is None else f"{ranking.topic}/{ranking.partition}"
 
 
 def records(ranking: RankingMessage) -> str:
-    """Records of the chunk and in total; dead letters where there are any."""
+    """Records of the chunk and in total, and dead letters if there are any."""
     counts = ranking.records
     text = f"{counts.total}" if counts.chunk is None else f"{counts.chunk}/{counts.total}"
     return f"{text} ({counts.dead_letters} bad)" if counts.dead_letters else text
 
 
 def moment(milliseconds: int) -> str:
-    """A timestamp for people, in UTC; a producer may have put any number there."""
+    """A readable timestamp in UTC; a producer may have set any number."""
     try:
         found = datetime.fromtimestamp(milliseconds / 1000, UTC)
     except (ValueError, OverflowError, OSError):
@@ -200,12 +200,12 @@ def moment(milliseconds: int) -> str:
 
 
 def overlap_of(ranking: RankingMessage, view: RankedView) -> float | None:
-    """The share of a view's features that were published before, too; None in a first ranking."""
+    """The share of a view's features that the previous ranking has, too; None in the first one."""
     return None if ranking.selection is None else ranking.selection[view.name].overlap
 
 
 def label(feature: Feature) -> str:
-    """A feature's name where it has one, its number otherwise."""
+    """The name of a feature, or its index."""
     return str(feature.index) if feature.name is None else _printable(feature.name)
 
 
@@ -223,5 +223,5 @@ def _mood(overlap: float | None) -> str:
 
 
 def _printable(text: str) -> str:
-    """On one line and without control sequences, whatever a name contains."""
+    """A name on one line, without control sequences."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

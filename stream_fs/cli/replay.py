@@ -1,4 +1,4 @@
-"""`stream-fs replay`: files of records through the pipeline, without a broker."""
+"""`stream-fs replay`: run the pipeline on files, without a broker."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from stream_fs.cli.arguments import (
     progress,
     timestamps,
 )
-from stream_fs.cli.interrupts import asked_to_stop
+from stream_fs.cli.interrupts import stop_requests
 from stream_fs.errors import InvalidConfiguration
 from stream_fs.pipeline.settings import StreamSettings
 from stream_fs.replay import Source, file_format
@@ -39,16 +39,15 @@ def add(commands: Commands) -> None:
     """Register the command."""
     parser = commands.add_parser(
         "replay",
-        help="put files of records through the pipeline, without a broker",
-        description="Puts files of records through the same pipeline as the service, as if they "
-        "were partition 0 of the first input topic, and writes the same rankings. With "
-        "--checkpoint it can be killed and started again at any moment: the same command goes on, "
-        "and the files in the end are those of a run that was never disturbed. Files of output "
-        "that are there without a checkpoint are overwritten. Records behind the last full chunk "
-        "are in no ranking, as they would be in none of the service.",
+        help="run the pipeline on files, without a broker",
+        description="Runs the pipeline of the service on files, as if they were partition 0 of the "
+        "first input topic, and writes the same rankings. With --checkpoint it can be killed at "
+        "any point: the same command continues, and the output files are those of an undisturbed "
+        "run. Without --checkpoint, existing output files are overwritten. As in the service, "
+        "records after the last full chunk are in no ranking.",
     )
     parser.add_argument(
-        "files", metavar="FILE", nargs="+", help="the files in their order, or - for standard input"
+        "files", metavar="FILE", nargs="+", help="input files in order, or - for standard input"
     )
     add_configuration(parser)
     add_format(parser)
@@ -56,21 +55,21 @@ def add(commands: Commands) -> None:
         "--rankings",
         metavar="FILE",
         default="-",
-        help="where rankings go, one a line where output.format is json (default: - for standard "
-        "output)",
+        help="output file of the rankings, one per line if output.format is json (default: -, "
+        "standard output)",
     )
     parser.add_argument(
         "--dead-letters",
         metavar="FILE",
         type=Path,
-        help="where bad records go, JSON lines with the value in Base64 and the reason in the "
-        "headers (default: they are counted)",
+        help="output file of the dead letters: JSON lines with the value in Base64 and the reason "
+        "in the headers (default: they are only counted)",
     )
     parser.add_argument(
         "--checkpoint",
         metavar="FILE",
         type=Path,
-        help="where the state is kept, to be able to go on; needs --rankings FILE",
+        help="file of the state, from which the same command continues; requires --rankings FILE",
     )
     add_timestamps(parser, "0")
     parser.set_defaults(command=_replay)
@@ -92,18 +91,18 @@ def _replay(arguments: Arguments) -> ExitCode:
         timestamp=stamps.of,
         more={"--first-timestamp": stamps.first, "--timestamp-step": stamps.step},
     )
-    with asked_to_stop(signal.SIGINT, signal.SIGTERM) as stopping, progress() as bar:
+    with stop_requests(signal.SIGINT, signal.SIGTERM) as stopping, progress() as bar:
         summary = replay(plan, stopping=stopping, told=_Bar(bar, sources))
         stopped = stopping()
-    sys.stderr.write(_told(summary))
+    sys.stderr.write(_report(summary))
     return ExitCode.INTERRUPTED if stopped else ExitCode.OK
 
 
 def _sources(arguments: Arguments, settings: StreamSettings) -> list[Source]:
     kinds = [(name, file_format(name, arguments.format)) for name in arguments.files]
-    # Records of arrays are made as those of the other files are, if there are others.
-    spoken = {"json" if kind == "jsonl" else "msgpack" for _, kind in kinds if kind != "npz"}
-    wanted = settings.record_format if not spoken else "json" if "json" in spoken else "msgpack"
+    # Arrays are encoded in the format of the other files, if there are any.
+    formats = {"json" if kind == "jsonl" else "msgpack" for _, kind in kinds if kind != "npz"}
+    wanted = settings.record_format if not formats else "json" if "json" in formats else "msgpack"
     return [Source(name, kind, settings.views, wanted) for name, kind in kinds]
 
 
@@ -111,7 +110,7 @@ def _check_outputs(arguments: Arguments) -> None:
     problems = []
     if arguments.checkpoint is not None and arguments.rankings == "-":
         problems.append(
-            "--checkpoint: goes with --rankings FILE; what went into a pipe cannot be taken back"
+            "--checkpoint: requires --rankings FILE, since output to a pipe cannot be rolled back"
         )
     named = {
         "--rankings": None if arguments.rankings == "-" else Path(arguments.rankings),
@@ -139,27 +138,27 @@ def _letters(path: Path | None) -> Output:
 
 
 class _Bar:
-    """Shows how far it is; by the bytes of the files where they are known."""
+    """Shows the progress, in bytes of the files if their sizes are known."""
 
     def __init__(self, bar: Progress, sources: list[Source]) -> None:
         sizes = [source.size for source in sources]
         total = None if None in sizes else sum(size or 0 for size in sizes)
         self._bar = bar
         self._sources = sources
-        self._task = bar.add_task("replaying", total=total, told="")
+        self._task = bar.add_task("replaying", total=total, status="")
 
     def __call__(self, summary: Summary) -> None:
         done = sum(source.done for source in self._sources)
-        told = f"{summary.position} records, {summary.chunk} chunks"
-        self._bar.update(self._task, completed=done, told=told)
+        status = f"{summary.position} records, {summary.chunk} chunks"
+        self._bar.update(self._task, completed=done, status=status)
 
 
-def _told(summary: Summary) -> str:
-    """The end, in lines that are meant for people."""
+def _report(summary: Summary) -> str:
+    """The summary as lines of text."""
     records = summary.position - summary.resumed
     reasons = ", ".join(f"{reason} {count}" for reason, count in sorted(summary.letters.items()))
     rate = records / summary.seconds if summary.seconds else 0.0
-    # Dead letters go out with the chunk that they came in: before that there are none.
+    # Bad records become dead letters with their chunk.
     letters = summary.waiting_letters
     bad = f" and {letters} bad one{'s' if letters > 1 else ''}" if letters else ""
     lines = [
@@ -167,7 +166,7 @@ def _told(summary: Summary) -> str:
         f"dead letters  {summary.letters.total()}" + (f" ({reasons})" if reasons else ""),
         f"chunks        {summary.chunk}",
         f"rankings      {summary.rankings}" + (" of them in this run" if summary.resumed else ""),
-        f"waiting       {summary.waiting} records{bad}, for their chunk to be full",
+        f"incomplete    {summary.waiting} records{bad} in a chunk that is not full",
         *(f"remark        {remark}" for remark in summary.remarks),
         f"time          {summary.seconds:.1f} s, {rate:.0f} records/s",
     ]

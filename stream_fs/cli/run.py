@@ -1,4 +1,4 @@
-"""`stream-fs run`: the service itself."""
+"""`stream-fs run`: the service."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ def add(commands: Commands) -> None:
     parser = commands.add_parser(
         "run",
         help="run the service",
-        description="Reads the input topics and publishes rankings until SIGTERM or SIGINT ends it "
-        "in order, with exit code 0; a second signal ends it at once.",
+        description="Reads the input topics and publishes rankings. SIGTERM or SIGINT shuts down "
+        "gracefully, with exit code 0; a second signal ends it immediately.",
     )
     add_configuration(parser)
     parser.set_defaults(command=_run)
 
 
 def _run(arguments: Arguments) -> ExitCode:
-    # Before anything that takes its time: whoever ends the process early finds it in order, too.
+    # First of all, so that a signal during startup also ends the process with exit code 0.
     with SignalHandler() as stopping:
         return _service(arguments, stopping)
 
 
 def _service(arguments: Arguments, stopping: SignalHandler) -> ExitCode:
     loaded = configuration(arguments)
-    # Here, so that the other commands need not load what only the service needs.
+    # Imported here, so that other commands start without loading the service.
     from stream_fs.service.run import run
 
     try:
@@ -42,6 +42,6 @@ def _service(arguments: Arguments, stopping: SignalHandler) -> ExitCode:
     except StreamFsError as error:
         if loaded.log.format == "text":
             raise
-        # Whoever reads the log as JSON should find the end in it, too.
+        # A consumer of the JSON log finds the error there.
         _LOGGER.error(str(error), exc_info=arguments.debug)
         return exit_code(error)

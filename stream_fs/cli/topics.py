@@ -1,4 +1,4 @@
-"""`stream-fs topics`: make the topics of a stream, or say what is wrong with them."""
+"""`stream-fs topics`: create or check the topics of a stream."""
 
 from __future__ import annotations
 
@@ -16,38 +16,38 @@ from stream_fs.service.topics import topic_problems, topic_specs
 
 def add(commands: Commands) -> None:
     """Register the command."""
-    about = "make the topics of a stream, or check them"
+    about = "create or check the topics of a stream"
     actions = commands.add_parser(
         "topics", help=about, description=f"{about.capitalize()}."
     ).add_subparsers(title="commands", metavar="COMMAND", required=True)
     create = actions.add_parser(
         "create",
-        help="make the topics that do not exist",
-        description="Makes the topics that do not exist: state, rankings and dead letters, and "
-        "with --partitions the input. Topics that exist stay as they are, but where an input topic "
-        "has got more partitions, its state topic gets as many.",
+        help="create missing topics",
+        description="Creates missing topics: state, rankings and dead letters, and with "
+        "--partitions the input. Existing topics are left unchanged, except that a state topic "
+        "gets as many partitions as its input topic.",
     )
     add_configuration(create)
     create.add_argument(
         "--partitions",
         type=count,
         metavar="N",
-        help="make input topics that do not exist, with N partitions each (default: a missing "
-        "input topic is an error, and nothing is made)",
+        help="also create missing input topics, with N partitions each (default: a missing "
+        "input topic is an error, and no topic is created)",
     )
     create.add_argument(
         "--replication",
         type=count,
         default=BROKER_DEFAULT,
         metavar="N",
-        help="replicas of every topic that is made (default: the broker's)",
+        help="replication factor of created topics (default: the broker's)",
     )
     create.set_defaults(command=_create)
     check = actions.add_parser(
         "check",
-        help="say what is wrong with the topics",
-        description="Says what is wrong with the topics, and how to mend it; exit code 1 if "
-        "anything is.",
+        help="report problems of the topics",
+        description="Reports problems of the topics and their remedies, with exit code 1; exit "
+        "code 0 if there are none.",
     )
     add_configuration(check)
     check.set_defaults(command=_check)
@@ -61,23 +61,23 @@ def _create(arguments: Arguments) -> ExitCode:
     plans = topic_specs(
         loaded, topics, partitions=arguments.partitions or 1, replication=arguments.replication
     )
-    made, grown = topics.create(plans), topics.grow(plans)
+    created, grown = topics.create(plans), topics.grow(plans)
     for plan in plans:
         partitions = f"{plan.partitions} partition{'s' if plan.partitions > 1 else ''}"
-        done = "made" if plan.name in made else "grown" if plan.name in grown else None
+        done = "created" if plan.name in created else "extended" if plan.name in grown else None
         print(f"{plan.name}: {'exists' if done is None else f'{done}, {partitions}'}")
     return ExitCode.OK
 
 
 def _check_input(loaded: Configuration, topics: Topics) -> None:
-    """Raise where an input topic does not exist, before any topic is made for a mistyped name."""
+    """Raise if an input topic does not exist, before topics are created for a mistyped name."""
     existing = topics.partitions(loaded.stream.topics)
     missing = [name for name in loaded.stream.topics if name not in existing]
     if missing:
         raise InvalidConfiguration(
             [
-                f"stream.topics: {name} does not exist, and nothing was made; if the name is "
-                "right, `stream-fs topics create --partitions N` makes it with N partitions"
+                f"stream.topics: {name} does not exist, and no topic was created; if the name is "
+                "right, `stream-fs topics create --partitions N` creates it with N partitions"
                 for name in missing
             ]
         )
@@ -90,12 +90,12 @@ def _check(arguments: Arguments) -> ExitCode:
     for problem in problems:
         print(problem)
     if not problems:
-        print("the topics are as they should be")
+        print("the topics are valid")
     return ExitCode.PROBLEM if problems else ExitCode.OK
 
 
 def _foreign_states(loaded: Configuration, topics: Topics) -> list[str]:
-    """Conflicts of ownership, in the partitions that the state topics have."""
+    """Conflicts over the state in existing partitions of the state topics."""
     states = loaded.state_topics()
     inputs = topics.partitions(list(states))
     existing = topics.partitions(list(states.values()))

@@ -65,7 +65,7 @@ def test_its_example_is_a_configuration(programs: Path, tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
     path.write_text(run(programs / "stream-fs", "config", "example", cwd=tmp_path))
     said = run(programs / "stream-fs", "config", "check", "--config", path, cwd=tmp_path)
-    assert "as it should be" in said
+    assert "the configuration is valid" in said
 
 
 def test_a_secret_is_taken_from_its_file_and_not_shown(programs: Path, tmp_path: Path) -> None:

@@ -92,10 +92,10 @@ def test_from_an_example_to_alerts_and_back(
         ("# records = 500", f"records = {CHUNK}"),
         ("# port = 9108", "port = 0"),
     )
-    assert operator.types("config", "check", *file) == "the configuration is as it should be\n"
+    assert operator.types("config", "check", *file) == "the configuration is valid\n"
     made = operator.types("topics", "create", *file, "--partitions", "1")
-    assert made.splitlines() == [f"{stream}{end}: made, 1 partition" for end in MADE]
-    assert operator.types("topics", "check", *file) == "the topics are as they should be\n"
+    assert made.splitlines() == [f"{stream}{end}: created, 1 partition" for end in MADE]
+    assert operator.types("topics", "check", *file) == "the topics are valid\n"
 
     rng = np.random.default_rng(0)
     count = CHUNK * CHUNKS

@@ -142,8 +142,8 @@ def test_the_service_runs_through_it(guarded: Guarded, tmp_path: Path) -> None:
     operator = Operator(tmp_path, guarded.connection())
     assert operator("topics", "create", "--partitions", "1") == (
         0,
-        "secured: made, 1 partition\nsecured.state: made, 1 partition\n"
-        "secured.rankings: made, 1 partition\nsecured.dead-letters: made, 1 partition\n",
+        "secured: created, 1 partition\nsecured.state: created, 1 partition\n"
+        "secured.rankings: created, 1 partition\nsecured.dead-letters: created, 1 partition\n",
     )
     assert operator("topics", "check")[0] == 0
     code, said = operator("config", "show")

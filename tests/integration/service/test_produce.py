@@ -132,7 +132,7 @@ def test_standard_input(stream: Stream, monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["--partition", "7"], "has 1, counted from 0"),
+        (["--partition", "7"], "has 1 partitions, counted from 0"),
         (["--topic", "nobody-made-this"], "nobody-made-this does not exist"),
     ],
 )

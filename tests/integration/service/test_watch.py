@@ -222,7 +222,7 @@ def test_silence_has_an_exit_code(stream: Stream, watch: Watch) -> None:
     watching = watch(stream, "--timeout", "0.5")
     assert watching.ends() == 5
     key = f"{stream.name}/{stream.only}"
-    assert watching.told == [f"stream-fs: {key}: no ranking yet, or none for a long time"]
+    assert watching.told == [f"stream-fs: {key}: no ranking yet, or none recently"]
 
 
 def test_an_interrupt_ends_it(stream: Stream, member: MakeMember, watch: Watch) -> None:

@@ -281,7 +281,7 @@ def test_what_is_behind_the_checkpoint_is_cut_off(
     assert folder.output == undisturbed
 
 
-def test_asked_to_stop_it_saves_its_model(folder: Folder, undisturbed: tuple[bytes, bytes]) -> None:
+def test_stop_requests_it_saves_its_model(folder: Folder, undisturbed: tuple[bytes, bytes]) -> None:
     asked: list[Summary] = []
 
     def told(summary: Summary) -> None:

@@ -15,7 +15,7 @@ from stream_fs.cli.main import main
 from stream_fs.pipeline.administration import read_position, reset_to_offset
 from stream_fs.pipeline.ports import Partition
 from stream_fs.service.exit_codes import ExitCode
-from tests.unit.cli.test_replay_command import Place, values
+from tests.support.replay_folder import ReplayFolder, values
 from tests.unit.pipeline.lives import TOPIC, Life, broker, fill, settings
 from tests.unit.pipeline.owners import BLUE, VALUES, transport
 
@@ -23,20 +23,20 @@ Capture = pytest.CaptureFixture[str]
 
 
 @pytest.fixture
-def place(tmp_path: Path, capsys: Capture) -> Place:
+def place(tmp_path: Path, capsys: Capture) -> ReplayFolder:
     """A replay of eight chunks."""
-    place = Place(tmp_path / "mine")
+    place = ReplayFolder(tmp_path / "mine")
     assert main(place.command()) == ExitCode.OK
     capsys.readouterr()
     return place
 
 
-def checkpoint(place: Place, *arguments: str, at: Path | None = None) -> int:
+def checkpoint(place: ReplayFolder, *arguments: str, at: Path | None = None) -> int:
     path = place.checkpoint if at is None else at
     return main(["checkpoint", *arguments, "--config", str(place.config), "--replay", str(path)])
 
 
-def test_inspect(place: Place, capsys: Capture) -> None:
+def test_inspect(place: ReplayFolder, capsys: Capture) -> None:
     assert checkpoint(place, "inspect") == ExitCode.OK
     line = capsys.readouterr().out
     assert line.startswith("digits/0: chunk 8, next offset 218, snapshot of chunk 8 at ")
@@ -46,11 +46,13 @@ def test_inspect(place: Place, capsys: Capture) -> None:
     assert told["input"] == {"first": 0, "end": None}
 
 
-def test_a_partition_before_its_first_chunk(place: Place, tmp_path: Path, capsys: Capture) -> None:
+def test_a_partition_before_its_first_chunk(
+    place: ReplayFolder, tmp_path: Path, capsys: Capture
+) -> None:
     """There is no model to show, export or give up."""
     model = tmp_path / "model"
     assert checkpoint(place, "export", str(model)) == ExitCode.OK
-    short = Place(tmp_path / "short", records=5)
+    short = ReplayFolder(tmp_path / "short", records=5)
     assert main(short.command()) == ExitCode.OK
     capsys.readouterr()
     assert checkpoint(short, "inspect") == ExitCode.OK
@@ -60,11 +62,13 @@ def test_a_partition_before_its_first_chunk(place: Place, tmp_path: Path, capsys
     assert checkpoint(short, "reset", "--to-offset", "2", "--yes") == ExitCode.OK
     capsys.readouterr()
     assert checkpoint(short, "inspect") == ExitCode.OK
-    assert capsys.readouterr().out == "digits/0: no chunk yet, begins at offset 2\n"
+    assert capsys.readouterr().out == "digits/0: no chunk yet, starts at offset 2\n"
     assert checkpoint(short, "import", str(model), "--to-offset", "0") == ExitCode.OK
 
 
-def test_a_model_moves_to_another_replay(place: Place, tmp_path: Path, capsys: Capture) -> None:
+def test_a_model_moves_to_another_replay(
+    place: ReplayFolder, tmp_path: Path, capsys: Capture
+) -> None:
     """And goes on there as the first one does: by the bytes of the next rankings."""
     model = tmp_path / "model"
     assert checkpoint(place, "export", str(model)) == ExitCode.OK
@@ -75,13 +79,13 @@ def test_a_model_moves_to_another_replay(place: Place, tmp_path: Path, capsys: C
     later = place.rankings.read_bytes()[len(first) :]
     assert later.count(b"\n") == 5
 
-    other = Place(tmp_path / "other", records=300)
+    other = ReplayFolder(tmp_path / "other", records=300)
     assert checkpoint(other, "import", str(model)) == ExitCode.OK
-    assert capsys.readouterr().out == "digits/0: goes on at offset 218, behind chunk 8\n"
+    assert capsys.readouterr().out == "digits/0: continues at offset 218, after chunk 8\n"
     assert main(other.command()) == ExitCode.OK
     assert other.rankings.read_bytes() == later
 
-    third = Place(tmp_path / "third", records=100)
+    third = ReplayFolder(tmp_path / "third", records=100)
     assert checkpoint(third, "import", str(model), "--to-offset", "0") == ExitCode.OK
     assert main(third.command()) == ExitCode.OK
     told = [json.loads(line) for line in third.rankings.read_text().splitlines()]
@@ -90,7 +94,7 @@ def test_a_model_moves_to_another_replay(place: Place, tmp_path: Path, capsys: C
     assert told[0]["records"]["total"] == 200 + 20
 
 
-def test_a_model_for_the_library(place: Place, tmp_path: Path) -> None:
+def test_a_model_for_the_library(place: ReplayFolder, tmp_path: Path) -> None:
     path = tmp_path / "model.npz"
     assert checkpoint(place, "export", "--selector", str(path)) == ExitCode.OK
     selector = MultiViewSelector.load(path)
@@ -102,7 +106,7 @@ def test_a_model_for_the_library(place: Place, tmp_path: Path) -> None:
     assert checkpoint(place, "import", str(path), "--yes") == ExitCode.REFUSED
 
 
-def test_reset_of_a_replay(place: Place) -> None:
+def test_reset_of_a_replay(place: ReplayFolder) -> None:
     flags = ["--to-offset", "109", "--keep-model", "--yes"]
     assert checkpoint(place, "reset", *flags) == ExitCode.OK
     before = place.rankings.read_bytes()
@@ -114,7 +118,7 @@ def test_reset_of_a_replay(place: Place) -> None:
 
 
 def test_a_refused_partition_does_not_keep_the_others_from_being_reset(
-    place: Place, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+    place: ReplayFolder, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = broker(2)
     fill(made, VALUES)
@@ -126,29 +130,29 @@ def test_a_refused_partition_does_not_keep_the_others_from_being_reset(
     monkeypatch.setattr("stream_fs.cli.checkpoint.selected", lambda *_, **__: nullcontext(found))
     assert main(["checkpoint", "reset", "--config", str(place.config), "--yes"]) == ExitCode.REFUSED
     said = capsys.readouterr()
-    assert said.out.splitlines() == ["in/0: nothing was changed", "in/1: begins anew"]
+    assert said.out.splitlines() == ["in/0: nothing was changed", "in/1: starts over"]
     assert "in/0 has no chunk of stream 'blue' in group 'teal'" in said.err
     assert read_position(transport(made, namesake), namesake, second).progress is None
 
 
-def test_its_partition_may_be_named(place: Place, capsys: Capture) -> None:
+def test_its_partition_may_be_named(place: ReplayFolder, capsys: Capture) -> None:
     """As in the commands that refusals advise, to which `--replay` is only added."""
     assert checkpoint(place, "inspect", "--topic", "digits", "--partition", "0") == ExitCode.OK
     assert capsys.readouterr().out.startswith("digits/0: chunk 8")
     for other in (["--partition", "1"], ["--topic", "letters"]):
         assert checkpoint(place, "inspect", *other) == ExitCode.CONFIGURATION
-        assert "has one partition, --topic digits --partition 0" in capsys.readouterr().err
+        assert "has one partition only, --topic digits --partition 0" in capsys.readouterr().err
 
 
 def test_what_is_there_is_not_given_up_without_asking(
-    place: Place, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+    place: ReplayFolder, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = tmp_path / "model"
     assert checkpoint(place, "export", str(model)) == ExitCode.OK
     before = place.checkpoint.read_bytes()
     for command in (["import", str(model)], ["reset"]):
         assert checkpoint(place, *command) == ExitCode.CONFIGURATION
-        assert "--yes: is missing" in capsys.readouterr().err
+        assert "--yes: is required" in capsys.readouterr().err
         with monkeypatch.context() as patch:
             patch.setattr(sys.stdin, "isatty", lambda: True)
             patch.setattr("builtins.input", lambda _: "n")
@@ -158,7 +162,9 @@ def test_what_is_there_is_not_given_up_without_asking(
     assert checkpoint(place, "import", str(model), "--yes") == ExitCode.OK
 
 
-def test_no_answer_is_a_no(place: Place, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_answer_is_a_no(
+    place: ReplayFolder, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def end_of_input(_: str) -> str:
         raise EOFError
 
@@ -173,7 +179,7 @@ def test_no_answer_is_a_no(place: Place, capsys: Capture, monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize("flags", [["--to-offset", "-5"], ["--partition", "x"]], ids=" ".join)
 def test_offsets_and_partitions_are_whole_numbers(
-    flags: list[str], place: Place, capsys: Capture
+    flags: list[str], place: ReplayFolder, capsys: Capture
 ) -> None:
     with pytest.raises(SystemExit) as ended:
         checkpoint(place, "reset", *flags)
@@ -183,7 +189,7 @@ def test_offsets_and_partitions_are_whole_numbers(
 
 @pytest.mark.parametrize("flags", [[], ["--selector"]])
 def test_a_place_that_does_not_exist_cannot_be_written_to(
-    flags: list[str], place: Place, tmp_path: Path, capsys: Capture
+    flags: list[str], place: ReplayFolder, tmp_path: Path, capsys: Capture
 ) -> None:
     for target in (tmp_path / "none" / "model", place.config / "model"):
         assert checkpoint(place, "export", str(target), *flags) == ExitCode.STORAGE
@@ -191,13 +197,13 @@ def test_a_place_that_does_not_exist_cannot_be_written_to(
 
 
 def test_what_cannot_be_done_ends_with_its_code(
-    place: Place, tmp_path: Path, capsys: Capture
+    place: ReplayFolder, tmp_path: Path, capsys: Capture
 ) -> None:
     nowhere, model = tmp_path / "nowhere", tmp_path / "model"
     assert checkpoint(place, "export", str(model), at=nowhere) == ExitCode.CONFIGURATION
-    assert "there is no checkpoint" in capsys.readouterr().err
+    assert "does not exist" in capsys.readouterr().err
     assert checkpoint(place, "import", str(model), at=nowhere) == ExitCode.CONFIGURATION
-    assert "there is no" in capsys.readouterr().err
+    assert "does not exist" in capsys.readouterr().err
     assert not nowhere.exists()
     assert checkpoint(place, "import", str(place.config), at=nowhere) == ExitCode.REFUSED
     assert "is not a checkpoint that was exported" in capsys.readouterr().err

@@ -200,7 +200,7 @@ def test_the_example_passes_the_check(tmp_path: Path, capsys: Capture) -> None:
     path = tmp_path / "example.toml"
     path.write_text(capsys.readouterr().out)
     assert main(["config", "check", "--config", str(path)]) == ExitCode.OK
-    assert capsys.readouterr().out == "the configuration is as it should be\n"
+    assert capsys.readouterr().out == "the configuration is valid\n"
 
 
 def test_what_is_shown_passes_the_check(config: str, tmp_path: Path, capsys: Capture) -> None:
@@ -327,8 +327,8 @@ def test_a_want_of_memory_is_not_called_a_bug(service: Put, config: str, capsys:
     service(failing(MemoryError()))
     assert main(["run", "--config", config]) == ExitCode.PROBLEM
     err = capsys.readouterr().err
-    assert err.startswith("stream-fs: there is not enough memory")
-    assert "should not happen" not in err
+    assert err.startswith("stream-fs: out of memory")
+    assert "a bug in stream-fs" not in err
 
 
 def test_debug_shows_the_traceback_but_no_secret(
@@ -392,12 +392,12 @@ def test_topics_are_made_and_then_as_they_should_be(
     assert main(["topics", "create", "--config", config, "--partitions", "9"]) == ExitCode.OK
     assert capsys.readouterr().out.splitlines() == [
         "digits: exists",
-        "digits.state: made, 4 partitions",
-        "digits.rankings: made, 1 partition",
-        "digits.dead-letters: made, 1 partition",
+        "digits.state: created, 4 partitions",
+        "digits.rankings: created, 1 partition",
+        "digits.dead-letters: created, 1 partition",
     ]
     assert main(["topics", "check", "--config", config]) == ExitCode.OK
-    assert capsys.readouterr().out == "the topics are as they should be\n"
+    assert capsys.readouterr().out == "the topics are valid\n"
 
 
 def test_the_state_gets_the_partitions_that_the_input_has_got(
@@ -410,7 +410,7 @@ def test_the_state_gets_the_partitions_that_the_input_has_got(
     assert main(["topics", "create", "--config", config]) == ExitCode.OK
     assert capsys.readouterr().out.splitlines() == [
         "digits: exists",
-        "digits.state: grown, 4 partitions",
+        "digits.state: extended, 4 partitions",
         "digits.rankings: exists",
         "digits.dead-letters: exists",
     ]

@@ -20,65 +20,23 @@ import pytest
 from stream_fs.cli.main import main
 from stream_fs.service.exit_codes import ExitCode
 from stream_fs.wire import encode_record
-from tests.support.configurations import LEAST
+from tests.support.replay_folder import ReplayFolder, values
 
 Capture = pytest.CaptureFixture[str]
 PATIENCE_SECONDS = 120.0
 ROOT = Path(__file__).parents[3]
 
 
-class Place:
-    """A folder with a configuration and records, and the command on them."""
-
-    def __init__(self, folder: Path, records: int = 200) -> None:
-        folder.mkdir(exist_ok=True)
-        self.config = folder / "stream.toml"
-        quick = LEAST.replace("clusters = 3", "clusters = 3\nmax_iterations = 10")
-        self.config.write_text(quick + "[chunk]\nrecords = 20\n[checkpoint]\nevery_chunks = 4\n")
-        self.input = folder / "records.msgpack"
-        self.rankings = folder / "rankings.jsonl"
-        self.letters = folder / "letters.jsonl"
-        self.checkpoint = folder / "checkpoint"
-        self.input.write_bytes(b"".join(values(records)))
-
-    def command(self, *more: str, checkpoint: bool = True) -> list[str]:
-        resumable = ["--checkpoint", str(self.checkpoint)] if checkpoint else []
-        outputs = ["--rankings", str(self.rankings), "--dead-letters", str(self.letters)]
-        return [
-            "replay",
-            "--config",
-            str(self.config),
-            str(self.input),
-            *outputs,
-            *resumable,
-            *more,
-        ]
-
-    @property
-    def output(self) -> tuple[bytes, bytes]:
-        return self.rankings.read_bytes(), self.letters.read_bytes()
-
-
-def values(count: int) -> Iterator[bytes]:
-    rng = np.random.default_rng(0)
-    for number in range(count):
-        if number % 11 == 10:
-            yield b"\x81\xa1v\x02"  # of another version
-        group = int(rng.integers(3))
-        fourier, pixels = rng.random(4) + group, rng.random(6) - group
-        yield encode_record({"fourier": fourier, "pixels": pixels if number % 2 else None})
-
-
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
-    return Place(tmp_path / "mine")
+def place(tmp_path: Path) -> ReplayFolder:
+    return ReplayFolder(tmp_path / "mine")
 
 
 # --- what it prints -------------------------------------------------------------------------------
 
 
 def test_rankings_go_to_standard_output_and_the_summary_to_standard_error(
-    place: Place, capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
+    place: ReplayFolder, capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert main(["replay", "--config", str(place.config), str(place.input)]) == ExitCode.OK
     out, err = capfdbinary.readouterr()
@@ -89,19 +47,19 @@ def test_rankings_go_to_standard_output_and_the_summary_to_standard_error(
         "dead",
         "chunks",
         "rankings",
-        "waiting",
+        "incomplete",
         "time",
     ]
     assert b"records       218\n" in err
     assert b"dead letters  18 (version 18)\n" in err
-    assert b"waiting       0 records, for their chunk to be full\n" in err
+    assert b"incomplete    0 records in a chunk that is not full\n" in err
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(place.input.read_bytes())))
     command = ["replay", "--config", str(place.config), "-", "--format", "msgpack"]
     assert main(command) == ExitCode.OK
     assert capfdbinary.readouterr()[0] == out
 
 
-def test_in_files_the_same(place: Place, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+def test_in_files_the_same(place: ReplayFolder, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     assert main(place.command()) == ExitCode.OK
     assert capfdbinary.readouterr()[0] == b""
     assert main(["replay", "--config", str(place.config), str(place.input)]) == ExitCode.OK
@@ -110,11 +68,11 @@ def test_in_files_the_same(place: Place, capfdbinary: pytest.CaptureFixture[byte
     assert {letter["headers"]["stream-fs-reason"] for letter in letters} == {"version"}
 
 
-def test_records_that_wait_for_their_chunk_are_told(place: Place, capsys: Capture) -> None:
+def test_records_that_wait_for_their_chunk_are_told(place: ReplayFolder, capsys: Capture) -> None:
     place.input.write_bytes(b"".join(values(75)))
     assert main(place.command()) == ExitCode.OK
     # 60 and, of what follows, 15 good ones and a bad one: 60 good ones are the first chunk.
-    told = "waiting       15 records and 1 bad one, for their chunk to be full\n"
+    told = "incomplete    15 records and 1 bad one in a chunk that is not full\n"
     assert told in capsys.readouterr().err
     assert main(place.command()) == ExitCode.OK
     err = capsys.readouterr().err
@@ -126,22 +84,22 @@ def test_records_that_wait_for_their_chunk_are_told(place: Place, capsys: Captur
 @pytest.mark.parametrize(
     ("policy", "letters", "waiting"),
     [
-        ("dead_letter", "0\n", "0 records and 90 bad ones, for"),
-        ("skip", "90 (dimension 90)\n", "0 records, for"),
+        ("dead_letter", "0\n", "0 records and 90 bad ones in"),
+        ("skip", "90 (dimension 90)\n", "0 records in"),
     ],
 )
 def test_bad_records_that_wait_are_told_from_good_ones(
-    policy: str, letters: str, waiting: str, place: Place, capsys: Capture
+    policy: str, letters: str, waiting: str, place: ReplayFolder, capsys: Capture
 ) -> None:
     place.input.write_bytes(encode_record({"fourier": np.ones(3)}) * 90)
     flags = ["--set", f"dead_letters.policy={policy}"]
     assert main(place.command(*flags)) == ExitCode.OK
     err = capsys.readouterr().err
     assert f"dead letters  {letters}" in err
-    assert f"waiting       {waiting} their chunk to be full\n" in err
+    assert f"incomplete    {waiting} a chunk that is not full\n" in err
 
 
-def test_timestamps_are_in_the_rankings(place: Place) -> None:
+def test_timestamps_are_in_the_rankings(place: ReplayFolder) -> None:
     flags = ["--first-timestamp", "5000", "--timestamp-step", "10"]
     assert main(place.command(*flags)) == ExitCode.OK
     first = json.loads(place.rankings.read_text().splitlines()[0])
@@ -154,7 +112,7 @@ def test_timestamps_are_in_the_rankings(place: Place) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["x.msgpack", "--checkpoint", "c"], "--checkpoint: goes with --rankings FILE"),
+        (["x.msgpack", "--checkpoint", "c"], "--checkpoint: requires --rankings FILE"),
         (["x.msgpack", "--rankings", "r", "--dead-letters", "r"], "same file as --rankings"),
         (["x.msgpack", "--rankings", "r", "--checkpoint", "r"], "same file as --rankings"),
         (["x.msgpack", "--rankings", "x.msgpack"], "same file as --rankings"),
@@ -163,13 +121,13 @@ def test_timestamps_are_in_the_rankings(place: Place) -> None:
     ],
 )
 def test_arguments_that_do_not_go_together_end_with_2(
-    place: Place, capsys: Capture, arguments: list[str], told: str
+    place: ReplayFolder, capsys: Capture, arguments: list[str], told: str
 ) -> None:
     assert main(["replay", "--config", str(place.config), *arguments]) == ExitCode.CONFIGURATION
     assert told in capsys.readouterr().err
 
 
-def test_what_is_refused_ends_with_3(place: Place, capsys: Capture) -> None:
+def test_what_is_refused_ends_with_3(place: ReplayFolder, capsys: Capture) -> None:
     assert main(place.command()) == ExitCode.OK
     assert main(place.command("--set", "chunk.records=21")) == ExitCode.REFUSED
     assert "chunk.records: 20 → 21" in capsys.readouterr().err
@@ -235,7 +193,7 @@ RECORDS = 6000
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, bytes]:
-    place = Place(tmp_path_factory.mktemp("undisturbed"), RECORDS)
+    place = ReplayFolder(tmp_path_factory.mktemp("undisturbed"), RECORDS)
     assert main(place.command()) == ExitCode.OK
     return place.output
 
@@ -243,7 +201,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, bytes]
 def test_killed_again_and_again_it_ends_as_if_it_was_not(
     tmp_path: Path, undisturbed: tuple[bytes, bytes], start: Callable[[list[str]], Process]
 ) -> None:
-    place = Place(tmp_path, RECORDS)
+    place = ReplayFolder(tmp_path, RECORDS)
     whole = len(undisturbed[0])
     for share in (0.0, 0.01, 0.3, 0.31, 0.7):
         process = start(place.command())
@@ -262,7 +220,7 @@ def test_interrupted_it_ends_in_order(
     start: Callable[[list[str]], Process],
     number: signal.Signals,
 ) -> None:
-    place = Place(tmp_path, RECORDS)
+    place = ReplayFolder(tmp_path, RECORDS)
     process = start(place.command())
     process.until(longer_than(place.rankings, len(undisturbed[0]) // 10))
     process.send(number)
@@ -278,7 +236,7 @@ def test_interrupted_it_ends_in_order(
 
 @pytest.mark.parametrize("flag", ["--rankings", "--dead-letters", "--checkpoint"])
 def test_a_place_that_does_not_exist_cannot_be_written_to(
-    flag: str, place: Place, start: Callable[[list[str]], Process]
+    flag: str, place: ReplayFolder, start: Callable[[list[str]], Process]
 ) -> None:
     nowhere = str(place.config.parent / "none" / "file")
     code, err = start(place.command(flag, nowhere)).ends()
@@ -286,7 +244,7 @@ def test_a_place_that_does_not_exist_cannot_be_written_to(
     assert err.startswith(f"stream-fs: {nowhere} cannot be written: No such file or directory. ")
 
 
-def test_rankings_that_find_no_room_end_it(place: Place) -> None:
+def test_rankings_that_find_no_room_end_it(place: ReplayFolder) -> None:
     with Path("/dev/full").open("wb") as full:
         code, err = printing(place, full)
     assert code == ExitCode.STORAGE
@@ -294,14 +252,14 @@ def test_rankings_that_find_no_room_end_it(place: Place) -> None:
     assert err.count("\n") == 1
 
 
-def test_a_reader_of_rankings_that_has_seen_enough_is_no_error(place: Place) -> None:
+def test_a_reader_of_rankings_that_has_seen_enough_is_no_error(place: ReplayFolder) -> None:
     ours, theirs = os.pipe()
     os.close(ours)
     with open(theirs, "wb") as gone:  # noqa: PTH123  # a pipe has no path
         assert printing(place, gone) == (ExitCode.OK, "")
 
 
-def printing(place: Place, output: BinaryIO) -> tuple[int, str]:
+def printing(place: ReplayFolder, output: BinaryIO) -> tuple[int, str]:
     """A replay whose rankings go to standard output."""
     ended = subprocess.run(
         [sys.executable, "-m", "stream_fs.cli", "replay", "--config", place.config, place.input],
@@ -317,7 +275,7 @@ def printing(place: Place, output: BinaryIO) -> tuple[int, str]:
 def test_a_second_one_on_the_same_checkpoint_is_refused(
     tmp_path: Path, undisturbed: tuple[bytes, bytes], start: Callable[[list[str]], Process]
 ) -> None:
-    place = Place(tmp_path, RECORDS)
+    place = ReplayFolder(tmp_path, RECORDS)
     process = start(place.command())
     process.until(longer_than(place.rankings, 0))
     process.send(signal.SIGSTOP)
@@ -327,7 +285,7 @@ def test_a_second_one_on_the_same_checkpoint_is_refused(
     assert place.output == undisturbed
 
 
-def test_on_a_terminal_it_shows_how_far_it_is(place: Place) -> None:
+def test_on_a_terminal_it_shows_how_far_it_is(place: ReplayFolder) -> None:
     """And only there: the other tests find nothing but the summary."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
