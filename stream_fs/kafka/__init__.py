@@ -1,4 +1,4 @@
-"""The only code that knows Kafka: what the pipeline needs of a broker, on confluent-kafka."""
+"""The Kafka implementation of the pipeline's ports, on confluent-kafka."""
 
 from stream_fs.kafka.ranking_subscriber import RankingSubscriber
 from stream_fs.kafka.record_producer import RateLimit, RecordProducer

@@ -1,119 +1,354 @@
-"""What was asked for in one assigned partition, and what has come of it."""
+"""The read positions of the assigned partitions, and what is known of their ends.
+
+What the client delivers is compared with what was asked for: seeks that it forgets or does not
+answer are repeated.
+"""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import Message as ClientMessage
+
+from stream_fs.errors import TransportError
+from stream_fs.kafka import librdkafka
+from stream_fs.kafka.clients import LOGGER
+from stream_fs.kafka.errors import ConnectionState, classify, translate_errors
+from stream_fs.kafka.message_batch import MessageBatch, batches_by_partition
+from stream_fs.kafka.offsets import OffsetReader
+from stream_fs.pipeline.ports import Partition
+
+SILENCE_SECONDS: Final = 5.0
+"""After so long without a message of a partition, its end is read from the broker."""
+_END_SECONDS: Final = 0.5
+"""Timeout of that; the other partitions wait meanwhile."""
+_ASSIGNMENT_SECONDS: Final = 2.0
+"""Timeout of reading the ends of partitions that are being assigned."""
 FIRST_PAUSE: Final = 5.0
-"""Seconds after which a partition that stays silent is asked for once more."""
+"""Seconds after which an unanswered seek is repeated."""
 LONGEST_PAUSE: Final = 160.0
-"""Between reminders of the same partition, at most: each drops the answer that is on its way."""
+"""Most seconds between two repetitions of a seek: each voids an answer that is on its way."""
 
 
 @dataclass(slots=True)
 class PartitionCursor:
-    """An assigned partition, as the input knows it; offsets are None where there is none."""
+    """An assigned partition; offsets are None where there is none.
+
+    A partition is silent (paused), about to be delivered (`pending` or `sought` is set), or
+    delivered from `wanted` on.
+    """
 
     wanted: int | None = None
     """The next offset, while the partition is delivered."""
-    waiting: int | None = None
-    """To be asked for as soon as the client can."""
-    placed: int | None = None
-    """Asked for, but nothing was received yet."""
-    _reminder: float = 0.0
-    """When to ask for it once more."""
+    pending: int | None = None
+    """Where to seek as soon as the client accepts it."""
+    sought: int | None = None
+    """The offset of a seek, until the first message after it has arrived."""
+    delivered_at: float = 0.0
+    """When the last message arrived."""
+    broker_end: int | None = None
+    """The last stable offset as read from the broker, while the partition is silent."""
+    stable_end: int | None = None
+    """The last stable offset that the client has reached; see `reach_end`."""
+    _repeat_at: float = 0.0
     _pause: float = FIRST_PAUSE
-    """Seconds between the last two times."""
-    delivered: float = 0.0
-    """When something came."""
-    told: int | None = None
-    """Where the partition ends, as the broker says while it is silent."""
-    reached: int | None = None
-    """The last stable offset at which everything before it had been delivered; see `reach`."""
-    _asked: tuple[int, int] | None = None
-    """The offset and the end at which it was found to stand still."""
+    _stalled_at: tuple[int, int] | None = None
+    """The offset and the end at which the partition was found to be stalled."""
     _gap: tuple[int, int] | None = None
-    """Where records seemed to be missing: the offset that was wanted, and the one that came."""
-    _believed: int = 0
-    """The largest gap that was really one."""
+    """The gap to verify: the offset that was wanted, and the first that came."""
+    _largest_gap: int = 0
+    """The largest gap that was verified."""
 
     @property
-    def due(self) -> int | None:
-        """The next offset, while the partition is delivered or to be delivered."""
-        return self.waiting if self.wanted is None else self.wanted
+    def next_offset(self) -> int | None:
+        """The next offset, while the partition is delivered or about to be."""
+        return self.pending if self.wanted is None else self.wanted
 
-    def asks_for(self, offset: int | None) -> bool:
-        """Whether a fetch from this offset is one of what is wanted, and not an older one."""
+    def covers(self, offset: int | None) -> bool:
+        """Whether a fetch from this offset belongs to the current position, not to an older one."""
         return self.wanted is not None and (offset is None or offset >= self.wanted)
 
-    def place(self, offset: int, now: float) -> None:
-        """Record a seek to this offset."""
-        self.placed = offset
-        self._reminder, self._pause = now + FIRST_PAUSE, FIRST_PAUSE
+    def record_seek(self, offset: int, now: float) -> None:
+        """Expect the message at this offset; `repeated_seek` repeats the seek until one arrives."""
+        self.sought = offset
+        self._repeat_at, self._pause = now + FIRST_PAUSE, FIRST_PAUSE
 
-    def reach(self, offset: int) -> None:
-        """The client reports the end of the partition: nothing before `offset` is left to deliver.
+    def repeated_seek(self, now: float) -> int | None:
+        """The offset of an unanswered seek that is to be repeated now, with growing pauses.
+
+        A seek voids the answer that is on its way: where answers take long, frequent ones would
+        void them all.
+        """
+        if self.sought is None or now <= self._repeat_at:
+            return None
+        self._pause = min(2 * self._pause, LONGEST_PAUSE)
+        self._repeat_at = now + self._pause
+        return self.sought
+
+    def pause(self) -> None:
+        """Deliver nothing."""
+        self.wanted = self.pending = self.sought = None
+
+    def reach_end(self, offset: int) -> None:
+        """Note that the client has delivered everything before this last stable offset.
 
         Transaction markers and aborted records before it are never delivered.
         """
         if self.wanted is not None and offset >= self.wanted:
-            self.reached = offset
+            self.stable_end = offset
 
     def unread(self, position: int) -> int | None:
-        """Offsets between `position` and the last stable offset; None until the end is reached.
+        """Offsets between `position` and the last stable offset; None where that is not known.
 
-        Also None where more than that was delivered since: the end is not known then.
+        It is known once the client has reached it, until messages behind it are delivered.
         """
-        if self.reached is None or position > self.reached:
+        if self.stable_end is None or position > self.stable_end:
             return None
-        return max(0, (self.told or 0) - self.reached)
+        return max(0, (self.broker_end or 0) - self.stable_end)
 
-    def remind(self, now: float) -> int | None:
-        """The offset to ask for once more, less and less often; None where that is not due.
+    def has_unverified_gap(self, expected: int, first: int) -> bool:
+        """Whether records before the first offset of a batch may have been skipped.
 
-        A seek voids the answer that is on its way: where answers take long, none would ever come.
+        A seek that the client forgets would skip records (librdkafka #2256). So when the first
+        message after a seek is not the one that was sought, the seek is repeated; the same answer
+        twice verifies that the records in between do not exist.
+
+        Later the first message of every batch is checked, unless the gap is no larger than a
+        verified one: transaction markers and compaction leave such gaps everywhere, and a repeated
+        seek discards what was fetched in advance.
         """
-        if self.placed is None or now <= self._reminder:
-            return None
-        self._pause = min(2 * self._pause, LONGEST_PAUSE)
-        self._reminder = now + self._pause
-        return self.placed
-
-    def rest(self) -> None:
-        """Nothing is wanted any more."""
-        self.wanted = self.waiting = self.placed = None
-
-    def missing(self, offset: int, there: int) -> bool:
-        """Whether records are missing before the first offset of a batch, and not known to be gone.
-
-        A seek that the client forgets would skip records. So where the first message after `place`
-        is not the one that was asked for, only the same answer to the same question is believed:
-        those in between are then really gone.
-
-        Later the first of every batch is looked at, unless the gap is no larger than one that was
-        really one: markers of transactions and compaction leave such gaps everywhere, and to ask
-        again costs what was fetched in advance. So it is done but a few times, for ever larger
-        ones.
-        """
-        gap = there - offset
-        if gap and (self.placed is not None or gap > self._believed):
-            if self._gap != (offset, there):
-                self._gap = (offset, there)
+        gap = first - expected
+        if gap and (self.sought is not None or gap > self._largest_gap):
+            if self._gap != (expected, first):
+                self._gap = (expected, first)
                 return True
-            self._believed = max(gap, self._believed)
-        self.placed = None
+            self._largest_gap = max(gap, self._largest_gap)
+        self.sought = None
         return False
 
     def stalled_offset(self, end: int) -> int | None:
-        """The offset to ask for again, where there are records that do not come; else None.
+        """The offset to seek to where records before `end` do not arrive; None otherwise.
 
-        Behind the last record there may be a transaction's marker: it is asked for but once.
+        Once for every offset and end: what remains may be the marker of a transaction.
         """
         offset = self.wanted
-        if offset is None or self.placed is not None or end <= offset:
+        if offset is None or self.sought is not None or end <= offset:
             return None
-        if self._asked == (offset, end):
+        if self._stalled_at == (offset, end):
             return None
-        self._asked = (offset, end)
+        self._stalled_at = (offset, end)
         return offset
+
+
+class PartitionCursors:
+    """The cursors of all partitions that are assigned to a consumer."""
+
+    def __init__(
+        self,
+        consumer: Consumer,
+        offsets: OffsetReader,
+        connection: ConnectionState,
+        *,
+        incremental: bool,
+    ) -> None:
+        self._consumer = consumer
+        self._offsets = offsets
+        self._connection = connection
+        self._incremental = incremental
+        self._cursors: dict[Partition, PartitionCursor] = {}
+        self._next_end_check = 0.0
+
+    def __contains__(self, partition: Partition) -> bool:
+        return partition in self._cursors
+
+    def add(self, partitions: Iterable[Partition]) -> None:
+        """Begin with silent cursors."""
+        self._cursors |= {partition: PartitionCursor() for partition in partitions}
+
+    def remove(self, partitions: Iterable[Partition]) -> None:
+        """Forget partitions that are not assigned any more."""
+        for partition in partitions:
+            self._cursors.pop(partition, None)
+
+    def assignment_offsets(self, partitions: Sequence[Partition]) -> dict[Partition, int]:
+        """The offsets at which to assign partitions; see `librdkafka.assignment_offsets`."""
+        read_ends = self._offsets.within(_ASSIGNMENT_SECONDS).ends
+        return librdkafka.assignment_offsets(partitions, read_ends)
+
+    def resume(self, partition: Partition, offset: int) -> None:
+        """Deliver this partition, from this offset on."""
+        self._cursor(partition).stable_end = None
+        self._start_seek(partition, offset)
+
+    def pause(self, partition: Partition) -> None:
+        """Deliver nothing of this partition until it is resumed; what is in flight is dropped."""
+        if partition in self._cursors:
+            self._cursors[partition].pause()
+        try:
+            self._consumer.pause([TopicPartition(*partition)])
+        except KafkaException as exception:
+            if exception.args[0].code() != KafkaError._STATE:  # it is not assigned any more
+                raise classify(
+                    exception.args[0], f"pausing {partition}", self._connection
+                ) from exception
+
+    def try_pending_seeks(self) -> None:
+        """Seek where the client has refused before."""
+        for partition, cursor in tuple(self._cursors.items()):
+            if cursor.pending is not None:
+                self._seek(partition, cursor.pending)
+
+    def deliver(
+        self, messages: Sequence[ClientMessage], now: float
+    ) -> dict[Partition, MessageBatch]:
+        """The wanted messages; of a partition where some may have been skipped, none."""
+        wanted = {
+            partition: cursor.wanted
+            for partition, cursor in self._cursors.items()
+            if cursor.wanted is not None
+        }
+        batches: dict[Partition, MessageBatch] = {}
+        for partition, batch in batches_by_partition(messages, wanted).items():
+            if not self._drop_gap(partition, wanted[partition], batch):
+                cursor = self._cursors[partition]
+                cursor.delivered_at, cursor.broker_end = now, None  # the client knows a newer end
+                batches[partition] = batch
+        return batches
+
+    def _drop_gap(self, partition: Partition, wanted: int, batch: MessageBatch) -> bool:
+        """Seek to `wanted` once more where records before the batch may have been skipped."""
+        cursor, offsets = self._cursors[partition], batch.offsets()
+        cursor.wanted = offsets[-1] + 1
+        if cursor.has_unverified_gap(wanted, offsets[0]):
+            self.resume(partition, wanted)
+            return True
+        return False
+
+    def recover(self, now: float) -> None:
+        """Repeat seeks without an answer, and restart partitions that are stalled."""
+        for partition, cursor in tuple(self._cursors.items()):
+            if (offset := cursor.repeated_seek(now)) is not None:
+                if cursor.pending is None:
+                    self._seek(partition, offset)
+                else:
+                    self._assign_again(partition)
+        if now > self._next_end_check:
+            self._next_end_check = now + SILENCE_SECONDS
+            self._restart_stalled(now)
+
+    def covers(self, partition: Partition, offset: int | None) -> bool:
+        """Whether a fetch from this offset belongs to the current position of a partition."""
+        return partition in self._cursors and self._cursors[partition].covers(offset)
+
+    def reach_end(self, partition: Partition, offset: int) -> None:
+        """Note that the client has delivered everything before this last stable offset."""
+        if partition in self._cursors:
+            self._cursors[partition].reach_end(offset)
+
+    def known_end(self, partition: Partition) -> int | None:
+        """The end as of the last fetch, or as read from the broker since; None if unknown."""
+        cursor = self._cursors.get(partition)
+        broker_end = None if cursor is None else cursor.broker_end
+        try:
+            _, high = self._consumer.get_watermark_offsets(TopicPartition(*partition), cached=True)
+        except KafkaException:  # the client does not know the partition
+            high = -1
+        end = high if broker_end is None else max(high, broker_end)
+        return end if end >= 0 else None
+
+    def unread(self, partition: Partition, position: int) -> int | None:
+        """0 if the client has reached the last stable offset, and the broker reports no later one.
+
+        Until then the high watermark counts, and with it the offsets of transaction markers, of
+        aborted records and of open transactions.
+        """
+        cursor = self._cursors.get(partition)
+        unread = None if cursor is None else cursor.unread(position)
+        if unread is not None:
+            return unread
+        end = self.known_end(partition)
+        return None if end is None else max(0, end - position)
+
+    def _cursor(self, partition: Partition) -> PartitionCursor:
+        return self._cursors.setdefault(partition, PartitionCursor())
+
+    def _start_seek(self, partition: Partition, offset: int) -> None:
+        self._cursor(partition).record_seek(offset, time.monotonic())
+        self._seek(partition, offset)
+
+    def _seek(self, partition: Partition, offset: int) -> None:
+        """Let the client fetch from this offset, now or as soon as it accepts the seek."""
+        cursor = self._cursor(partition)
+        cursor.wanted = None
+        with translate_errors(f"resuming {partition} at {offset}", self._connection):
+            accepted = librdkafka.seek(self._consumer, TopicPartition(*partition, offset))
+        if accepted:
+            cursor.wanted, cursor.pending = offset, None
+        else:
+            cursor.pending = offset
+
+    def _assign_again(self, partition: Partition) -> None:
+        """Assign a partition in which the client refuses to seek; if not incremental, all."""
+        LOGGER.info("%s is assigned again: the client refuses to seek", partition)
+        places = [partition] if self._incremental else list(self._cursors)
+        offsets = {
+            place: offset
+            for place in places
+            if (offset := self._cursors[place].next_offset) is not None
+        }
+        paused = self.assignment_offsets([place for place in places if place not in offsets])
+        if librdkafka.assign_again(
+            self._consumer,
+            topic_partitions(offsets),
+            topic_partitions(paused),
+            incremental=self._incremental,
+        ):
+            for place, offset in offsets.items():
+                cursor = self._cursors[place]
+                cursor.record_seek(offset, time.monotonic())
+                cursor.wanted, cursor.pending = offset, None
+
+    def _restart_stalled(self, now: float) -> None:
+        """Seek once more in silent partitions that hold records, whatever others deliver.
+
+        The client knows an end only from what it has fetched, so the end of a silent partition is
+        read from the broker; the lag is computed from it, too.
+        """
+        silent = {
+            partition: cursor
+            for partition, cursor in self._cursors.items()
+            if now - cursor.delivered_at > SILENCE_SECONDS
+        }
+        self._read_ends(silent)
+        for partition, cursor in silent.items():
+            end = self.known_end(partition)
+            if end is not None and (offset := cursor.stalled_offset(end)) is not None:
+                LOGGER.info(
+                    "%s: no records from offset %d on, although it ends at %d: seeking again",
+                    partition,
+                    offset,
+                    end,
+                )
+                self._start_seek(partition, offset)
+
+    def _read_ends(self, silent: Mapping[Partition, PartitionCursor]) -> None:
+        if self._connection.error is not None:
+            return
+        offsets = self._offsets.within(_END_SECONDS)
+        for topic in {partition.topic for partition in silent}:
+            try:
+                ends = offsets.last_stable_offsets([p for p in silent if p.topic == topic])
+            except TransportError as reason:
+                LOGGER.info("the ends of silent partitions of %s are unknown: %s", topic, reason)
+            else:
+                for partition, end in ends.items():
+                    silent[partition].broker_end = end
+
+
+def topic_partitions(offsets: Mapping[Partition, int]) -> list[TopicPartition]:
+    """Partitions with offsets, as the client expects them."""
+    return [TopicPartition(*partition, offset) for partition, offset in offsets.items()]

@@ -1,7 +1,7 @@
-"""What the client library says, in the words of our error tree.
+"""Translation of client errors into the package's error tree, with advice for the operator.
 
-A refused connection only times out in the call that failed; its reason arrives separately, through
-`error_cb`. `ConnectionState` keeps it, so that it can be shown.
+A call on a refused connection only times out; the reason arrives separately, through `error_cb`
+(librdkafka #950, #4656). `ConnectionState` keeps it for error messages and readiness checks.
 """
 
 from __future__ import annotations
@@ -21,19 +21,20 @@ from stream_fs.errors import (
     RetriableError,
     TransportError,
 )
+from stream_fs.kafka import librdkafka
 from stream_fs.kafka.settings import ClientSettings, Property
 
-# The producer is void, and a new one that takes over can go on: another took over, or the broker
-# voided the transaction after its timeout, see `KafkaPublisher`.
+# The producer is void; a new one can acquire the transactional id. Another owner has acquired it,
+# or the broker has aborted the transaction after its timeout, see `KafkaPublisher`.
 _FENCED: Final = {
     KafkaError._FENCED,
     KafkaError.PRODUCER_FENCED,
     KafkaError.INVALID_PRODUCER_EPOCH,
 }
-# Likewise, but nobody else has taken over, for of that the broker would tell first: it knows of no
-# transaction that could be ended, as after requests that were lost, or it has forgotten the
-# producer after a week without one.
-_UNKNOWN: Final = {
+# Likewise, but without another owner, as the broker would have reported that fencing first: it
+# knows of no transaction to end, as after lost requests (librdkafka #3297), or has forgotten the
+# producer after a week without a transaction.
+_OUTCOME_UNKNOWN: Final = {
     KafkaError.INVALID_PRODUCER_ID_MAPPING,
     KafkaError.INVALID_TXN_STATE,
 }
@@ -59,7 +60,7 @@ _COMPRESSED: Final = (
     "`stream-fs checkpoint reset --topic T --partition P --keep-model --to-offset N`"
 )
 
-# Trying again does not help: what the operator has to change.
+# Permanent errors, and what the operator has to change.
 _PERMANENT: Final = {
     KafkaError._AUTHENTICATION: _CREDENTIALS,
     KafkaError.SASL_AUTHENTICATION_FAILED: _CREDENTIALS,
@@ -87,33 +88,32 @@ _PERMANENT: Final = {
         "(group.min.session.timeout.ms to group.max.session.timeout.ms)"
     ),
     KafkaError.FENCED_INSTANCE_ID: (
-        "another process has joined the group with the same group.instance.id, and goes on in the "
-        "place of this one: give every process one of its own"
+        "another process has joined the group with the same group.instance.id and has replaced "
+        "this one: give every process its own"
     ),
     KafkaError.UNRELEASED_INSTANCE_ID: (
-        "a process with the same group.instance.id is in the group: give every process one of its "
-        "own; if that process was killed, the name is free after the session timeout "
+        "a process with the same group.instance.id is in the group: give every process its own; "
+        "if that process was killed, the name is free after the session timeout "
         "(group.consumer.session.timeout.ms of the broker)"
     ),
     KafkaError.INVALID_REPLICATION_FACTOR: "lower the replication factor, or add brokers",
     KafkaError._INVALID_ARG: "check kafka.properties",
 }
 
-# The client gave up waiting, or lost its connection; some of these do not call themselves
-# retriable.
-_PASSING: Final = {
-    KafkaError.UNKNOWN_TOPIC_OR_PART,  # also said by a broker that has just started
+# Timeouts, lost connections and moving leaders; the client does not flag all of them as retriable.
+_RETRIABLE: Final = {
+    KafkaError.UNKNOWN_TOPIC_OR_PART,  # also reported by a broker that has just started
     KafkaError._TIMED_OUT,
     KafkaError._TIMED_OUT_QUEUE,
     KafkaError._TRANSPORT,
     KafkaError._ALL_BROKERS_DOWN,
     KafkaError._RESOLVE,
     KafkaError._WAIT_COORD,
-    KafkaError._NOENT,  # a partition has no leader at this moment
+    KafkaError._NOENT,  # a partition has no leader at present
     KafkaError._WAIT_CACHE,
     KafkaError.REQUEST_TIMED_OUT,
-    # Said by a broker that has just started, or when leaders move; an admin client that knows
-    # only how it was before does not ask again by itself.
+    # Reported by a broker that has just started, or when leaders move; an admin client with old
+    # metadata does not retry these itself.
     KafkaError.LEADER_NOT_AVAILABLE,
     KafkaError.NOT_LEADER_FOR_PARTITION,
     KafkaError.FENCED_LEADER_EPOCH,
@@ -129,7 +129,7 @@ _PASSING: Final = {
     KafkaError.NOT_COORDINATOR,
 }
 
-# Why a connection is refused.
+# Reasons for which a connection is refused.
 _REFUSED: Final = {
     KafkaError._AUTHENTICATION: _CREDENTIALS,
     KafkaError._SSL: _CERTIFICATES,
@@ -138,45 +138,45 @@ _UNREACHABLE: Final = {KafkaError._TRANSPORT, KafkaError._RESOLVE}
 
 
 class ConnectionState:
-    """Why a client has no connection, as far as it said."""
+    """Whether a client has a connection, and the reason where it has none."""
 
     def __init__(self) -> None:
         self._down = False
-        self._said = ""
+        self._reason = ""
         self._advice = _ADDRESS
 
     @property
     def error(self) -> str | None:
-        """None when there is a connection."""
-        return f"{self._said} ({self._advice})" if self._down else None
+        """Why there is no connection, with advice; None when there is one."""
+        return f"{self._reason} ({self._advice})" if self._down else None
 
     @property
-    def of_certificates(self) -> bool:
-        """Whether TLS is the reason."""
+    def is_tls_failure(self) -> bool:
+        """Whether a failed TLS handshake is the reason."""
         return self._down and self._advice == _CERTIFICATES
 
-    def note(self, error: KafkaError) -> None:
-        """Remember an error that `error_cb` reports."""
+    def record_error(self, error: KafkaError) -> None:
+        """Record an error that `error_cb` reports."""
         code = error.code()
         if code == KafkaError._ALL_BROKERS_DOWN:
             self._down = True
-            self._said = self._said or error.str()
+            self._reason = self._reason or error.str()
         elif (advice := _REFUSED.get(code)) is not None:
             self._down = True
-            self._said, self._advice = error.str(), advice
+            self._reason, self._advice = error.str(), advice
         elif code in _UNREACHABLE and self._advice == _ADDRESS:
-            # One connection of several; it says most when all brokers turn out to be down.
-            self._said = error.str()
+            # One connection of several; the most specific reason once all brokers are down.
+            self._reason = error.str()
 
-    def unanswered(self, error: KafkaError) -> None:
-        """Remember that a question got no answer, whatever `error_cb` reports."""
+    def record_timeout(self, error: KafkaError) -> None:
+        """Record a request without an answer, whatever `error_cb` reports."""
         self._down = True
-        self._said = self._said or error.str()
+        self._reason = self._reason or error.str()
 
     def clear(self) -> None:
-        """Forget it: a broker has answered."""
+        """Record an answer of a broker."""
         self._down = False
-        self._said = ""
+        self._reason = ""
         self._advice = _ADDRESS
 
 
@@ -186,15 +186,15 @@ def classify(
     connection: ConnectionState | None = None,
     otherwise: type[TransportError] | None = None,
 ) -> TransportError:
-    """The error of our tree that says what can be done.
+    """The error of the package's tree that says how to react.
 
     `otherwise` is the class of an error that is neither fenced nor permanent; without it the
-    client's own word decides, and what it calls nothing is fatal.
+    client's flags decide, and an error without flags is fatal.
     """
     text = f"{doing}: {error.str()} [{error.name()}]"
-    code = _cause(error)
-    if code in _FENCED | _UNKNOWN:
-        return FencedError(text, outcome_unknown=code in _UNKNOWN)
+    code = librdkafka.cause_code(error, _PERMANENT)
+    if code in _FENCED | _OUTCOME_UNKNOWN:
+        return FencedError(text, outcome_unknown=code in _OUTCOME_UNKNOWN)
     if (advice := _PERMANENT.get(code)) is not None:
         return FatalError(f"{text}; {advice}")
     if error.fatal():
@@ -209,17 +209,9 @@ def classify(
         return otherwise(text)
     if error.txn_requires_abort():
         return AbortableError(text)
-    if error.retriable() or code in _PASSING:
+    if error.retriable() or code in _RETRIABLE:
         return RetriableError(text)
     return FatalError(text)
-
-
-def _cause(error: KafkaError) -> int:
-    """The error's code; for `_FATAL`, the code of the cause that its text names."""
-    code: int = error.code()
-    if code != KafkaError._FATAL:
-        return code
-    return next((cause for cause in _PERMANENT if KafkaError(cause).str() in error.str()), code)
 
 
 @contextmanager
@@ -228,49 +220,41 @@ def translate_errors(
     connection: ConnectionState | None = None,
     otherwise: type[TransportError] | None = None,
 ) -> Iterator[None]:
-    """Let only errors of our tree out of a client call; see `classify`.
+    """Translate the errors of client calls; see `classify`.
 
-    A fatal error is raised out of whatever call serves the client's events; should a callback run
-    in the same moment, Python reports a SystemError instead, which may name the error as its cause.
+    A fatal error is raised by any call that serves the client's events, as a SystemError where a
+    callback runs at the same time, see `librdkafka.underlying_error`.
     """
     try:
         yield
     except (KafkaException, SystemError) as exception:
-        error = _kafka_error(exception)
+        error = librdkafka.underlying_error(exception)
         if error is None:
             raise FatalError(f"{doing}: the client failed: {exception}") from exception
         raise classify(error, doing, connection, otherwise) from exception
 
 
-def _kafka_error(exception: BaseException | None) -> KafkaError | None:
-    """The client's error within an exception or what caused it."""
-    while exception is not None:
-        if isinstance(exception, KafkaException) and isinstance(exception.args[0], KafkaError):
-            return exception.args[0]
-        exception = exception.__cause__ or exception.__context__
-    return None
-
-
-_SECONDS: Final = 5.0
-"""For a connection and its handshake."""
-_MISMATCH: Final = {62, 64}  # X509_V_ERR_HOSTNAME_MISMATCH, X509_V_ERR_IP_ADDRESS_MISMATCH
-_TIME: Final = {9, 10}  # X509_V_ERR_CERT_NOT_YET_VALID, X509_V_ERR_CERT_HAS_EXPIRED
+_HANDSHAKE_SECONDS: Final = 5.0
+"""Timeout of a connection and its handshake."""
+_NAME_MISMATCH: Final = {62, 64}  # X509_V_ERR_HOSTNAME_MISMATCH, X509_V_ERR_IP_ADDRESS_MISMATCH
+_NOT_VALID_NOW: Final = {9, 10}  # X509_V_ERR_CERT_NOT_YET_VALID, X509_V_ERR_CERT_HAS_EXPIRED
 
 
 def diagnose_certificate(settings: ClientSettings) -> str | None:
-    """What is wrong with the first certificate that is refused, and what to change.
+    """Why the first invalid certificate is refused and what to change; None if all are valid.
 
-    None where nothing is found. Asks with a handshake of its own, without a login, under the names
-    in the configuration.
+    Does a TLS handshake of its own with every configured address, without a login.
     """
     try:
         context = _context(settings.properties)
-    except (OSError, ssl.SSLError):  # a file that the client itself has complained of
+    except (OSError, ssl.SSLError):  # the client has reported that file itself
         return None
     for address in settings.bootstrap.split(","):
         host, _, port = address.strip().rpartition("://")[2].rpartition(":")
         try:
-            with socket.create_connection((host.strip("[]"), int(port)), _SECONDS) as plain:
+            with socket.create_connection(
+                (host.strip("[]"), int(port)), _HANDSHAKE_SECONDS
+            ) as plain:
                 context.wrap_socket(plain, server_hostname=host.strip("[]")).close()
         except ssl.SSLCertVerificationError as refusal:
             return f"{address.strip()}: {refusal.verify_message.rstrip('.')}: {_advice(refusal)}"
@@ -280,7 +264,7 @@ def diagnose_certificate(settings: ClientSettings) -> str | None:
 
 
 def _context(properties: Mapping[str, Property]) -> ssl.SSLContext:
-    """What the client trusts, as far as it is told by the properties that say it usually."""
+    """The authorities that the client trusts, from the usual properties."""
     place, text = properties.get("ssl.ca.location"), properties.get("ssl.ca.pem")
     return ssl.create_default_context(
         cafile=None if place is None else str(place), cadata=None if text is None else str(text)
@@ -288,8 +272,8 @@ def _context(properties: Mapping[str, Property]) -> ssl.SSLContext:
 
 
 def _advice(refusal: ssl.SSLCertVerificationError) -> str:
-    if refusal.verify_code in _MISMATCH:
-        return "name the broker in kafka.bootstrap as its certificate does"
-    if refusal.verify_code in _TIME:
+    if refusal.verify_code in _NAME_MISMATCH:
+        return "use the name in the broker's certificate in kafka.bootstrap"
+    if refusal.verify_code in _NOT_VALID_NOW:
         return "renew the broker's certificate, or set the clock of this machine"
     return "ssl.ca.location must name the authority that has signed the broker's certificate"

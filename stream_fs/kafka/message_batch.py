@@ -1,78 +1,44 @@
-"""From the client's messages to ours, by partition: the hot path, where every call counts.
+"""Messages of one poll by partition, as columns: the hot path, where every call counts.
 
-Of most messages only value, offset and timestamp are ever looked at. So they are handed on as
-columns, and `Message`s are made of those that somebody asks for.
+Of most messages only value, offset and timestamp are read. So they are passed on as columns, and a
+`Message` is built only where one is asked for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, cast
+from typing import Final, TypeAlias, cast
 
-from confluent_kafka import Message as Received
+from confluent_kafka import Message as ClientMessage
 
 from stream_fs.pipeline.ports import Partition
 from stream_fs.records import Headers, Message, Messages
 
-_MOST: Final = 2000
-"""Messages a call, at most: `consume` with many costs half of what `poll` costs, and decoding has
-costs of its own for every batch."""
-_FIRST: Final = 100
-"""As long as nothing is known of the messages."""
-_MOST_BYTES: Final = 6 << 20
-"""Bytes a call, about: large messages come in small batches, so that memory stays bounded."""
-_CHUNK: Final = 500
-"""The usual size of a chunk: larger batches end with one, so that it is not put together of two
-batches, for which its rows are copied once more."""
+_MAX_MESSAGES: Final = 2000
+"""Of a call: `consume` of many messages costs half of what `poll` costs, and decoding has a cost of
+its own for every batch."""
+_FIRST_MESSAGES: Final = 100
+"""Of the first call, before the size of messages is known."""
+_MAX_BYTES: Final = 6 << 20
+"""Of a call, approximately: large messages are consumed in small batches, to bound the memory."""
 
-
-class BatchSizer:
-    """Sizes the next batch by those that have come."""
-
-    def __init__(self) -> None:
-        self._size = _FIRST
-        self._begun = 0  # messages of a chunk that is not full
-
-    def begin(self) -> None:
-        """Whoever has got a partition begins with a chunk."""
-        self._begun = 0
-
-    @property
-    def next(self) -> int:
-        """How many messages to ask for."""
-        return self._size - self._begun if self._size >= _CHUNK else self._size
-
-    def came(self, received: Sequence[Received]) -> None:
-        """These have come."""
-        self._size = batch_size(received)
-        self._begun = (self._begun + len(received)) % _CHUNK
-
-
-def batch_size(received: Sequence[Received]) -> int:
-    """How many messages like these are a batch."""
-    sample = received[:: max(1, len(received) // 16)]
-    size = sum(len(message.value() or b"") for message in sample) // len(sample)
-    count = min(max(_MOST_BYTES // max(size, 1), 2), _MOST)
-    return count - count % _CHUNK if count > _CHUNK else count
-
-
-Place = tuple[str, int]
-"""Topic and partition."""
+_Place: TypeAlias = tuple[str, int]
+"""Topic and partition number."""
 
 
 class MessageBatch(Messages):
     """Messages of one partition as the client has delivered them."""
 
-    def __init__(self, received: Sequence[Received], offsets: Sequence[int]) -> None:
-        """`received` are messages and no errors; `offsets` are theirs."""
-        self._received = received
+    def __init__(self, messages: Sequence[ClientMessage], offsets: Sequence[int]) -> None:
+        """`messages` contains no errors; `offsets` are theirs."""
+        self._messages = messages
         self._offsets = offsets
 
     def __len__(self) -> int:
-        return len(self._received)
+        return len(self._messages)
 
     def _at(self, position: int) -> Message:
-        message = self._received[position]
+        message = self._messages[position]
         headers = message.headers()
         return Message(
             cast(str, message.topic()),
@@ -86,7 +52,7 @@ class MessageBatch(Messages):
 
     def values(self) -> list[bytes | None]:
         """The value of every message."""
-        return [message.value() for message in self._received]
+        return [message.value() for message in self._messages]
 
     def offsets(self) -> Sequence[int]:
         """The offset of every message."""
@@ -94,13 +60,13 @@ class MessageBatch(Messages):
 
     def timestamps(self) -> list[int]:
         """The timestamp of every message."""
-        return [message.timestamp()[1] for message in self._received]
+        return [message.timestamp()[1] for message in self._messages]
 
 
 def without_events(
-    received: Sequence[Received], handle: Callable[[Received], None]
-) -> Sequence[Received]:
-    """The messages; `handle` is called with the events: errors, and ends of partitions."""
+    received: Sequence[ClientMessage], handle: Callable[[ClientMessage], None]
+) -> Sequence[ClientMessage]:
+    """The messages; `handle` is called with every event: an error, or the end of a partition."""
     events = [message for message in received if message.error() is not None]
     if not events:
         return received
@@ -109,31 +75,66 @@ def without_events(
     return [message for message in received if message.error() is None]
 
 
-def delivered(
-    received: Sequence[Received], wanted: Mapping[Partition, int]
+def batches_by_partition(
+    messages: Sequence[ClientMessage], wanted: Mapping[Partition, int]
 ) -> dict[Partition, MessageBatch]:
-    """The messages from the offset that is wanted of their partition on."""
-    found: dict[Partition, MessageBatch] = {}
-    for place, messages in _by_place(received).items():
+    """The messages of every wanted partition, from its wanted offset on."""
+    batches: dict[Partition, MessageBatch] = {}
+    for place, group in _by_place(messages).items():
         partition = Partition(*place)
         lowest = wanted.get(partition)
         if lowest is None:
             continue
-        offsets = cast("list[int]", [message.offset() for message in messages])
+        offsets = cast("list[int]", [message.offset() for message in group])
         if min(offsets) < lowest:
-            messages = [message for message in messages if cast(int, message.offset()) >= lowest]
+            group = [message for message in group if cast(int, message.offset()) >= lowest]
             offsets = [offset for offset in offsets if offset >= lowest]
-        if messages:
-            found[partition] = MessageBatch(messages, offsets)
-    return found
+        if group:
+            batches[partition] = MessageBatch(group, offsets)
+    return batches
 
 
-def _by_place(received: Sequence[Received]) -> dict[Place, Sequence[Received]]:
-    """Messages by topic and partition, in their order; mostly they are all of one."""
-    places = cast("list[Place]", [(m.topic(), m.partition()) for m in received])
+def _by_place(messages: Sequence[ClientMessage]) -> dict[_Place, Sequence[ClientMessage]]:
+    """Messages by topic and partition, in their order; mostly there is one partition."""
+    places = cast("list[_Place]", [(m.topic(), m.partition()) for m in messages])
     if not places or places.count(places[0]) == len(places):
-        return {places[0]: received} if places else {}
-    found: dict[Place, list[Received]] = {}
-    for place, message in zip(places, received, strict=True):
-        found.setdefault(place, []).append(message)
-    return cast("dict[Place, Sequence[Received]]", found)
+        return {places[0]: messages} if places else {}
+    groups: dict[_Place, list[ClientMessage]] = {}
+    for place, message in zip(places, messages, strict=True):
+        groups.setdefault(place, []).append(message)
+    return cast("dict[_Place, Sequence[ClientMessage]]", groups)
+
+
+class BatchSizer:
+    """Sizes the next batch by the messages of the last one.
+
+    Batches that are larger than a chunk end where a chunk ends: one that is assembled from two
+    batches has its rows copied once more.
+    """
+
+    def __init__(self, chunk_records: int) -> None:
+        self._chunk_records = chunk_records
+        self._size = _FIRST_MESSAGES
+        self._in_chunk = 0  # messages of the chunk that is being filled
+
+    def restart(self) -> None:
+        """Begin with a new chunk, as an assigned partition does."""
+        self._in_chunk = 0
+
+    @property
+    def next(self) -> int:
+        """The number of messages to consume next."""
+        return self._size - self._in_chunk if self._size >= self._chunk_records else self._size
+
+    def update(self, messages: Sequence[ClientMessage]) -> None:
+        """Learn the size of messages from a batch."""
+        self._size = batch_size(messages, self._chunk_records)
+        self._in_chunk = (self._in_chunk + len(messages)) % self._chunk_records
+
+
+def batch_size(messages: Sequence[ClientMessage], chunk_records: int) -> int:
+    """The number of messages of this size in a batch: a multiple of a chunk where it is larger."""
+    sample = messages[:: max(1, len(messages) // 16)]
+    size = sum(len(message.value() or b"") for message in sample) // len(sample)
+    count = min(max(_MAX_BYTES // max(size, 1), 2), _MAX_MESSAGES)
+    return count - count % chunk_records if count > chunk_records else count

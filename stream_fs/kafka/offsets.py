@@ -1,8 +1,7 @@
-"""Where partitions begin and end: questions with an end, whichever broker is gone.
+"""The offsets at which partitions begin and end, read within a timeout even during an outage.
 
-A client remembers who leads a partition, and where that broker is gone, its own calls for offsets
-wait for it far beyond the time that they were given, some of them for ever (librdkafka issues 2588
-and 1869). So the leaders are asked for first, each attempt is short, and none is waited for longer.
+Every attempt first refreshes the leaders, see `librdkafka.refresh_leaders`, and is short; the next
+one may find another leader.
 """
 
 from __future__ import annotations
@@ -22,21 +21,22 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._listoffsets import OffsetSpec
 
 from stream_fs.errors import RetriableError
+from stream_fs.kafka import librdkafka
 from stream_fs.kafka.clients import Progress, admin_client, unobserved
 from stream_fs.kafka.errors import ConnectionState, classify, translate_errors
 from stream_fs.kafka.settings import ClientSettings
 from stream_fs.pipeline.ports import Partition
 
 _ATTEMPT_SECONDS: Final = 5.0
-"""How long one attempt waits; the next one may find that another broker leads."""
+"""Timeout of one attempt."""
 _SPARE_SECONDS: Final = 0.5
-"""Added to the client's own timeout, whose error says more, so that it comes first."""
+"""Added to the client's own timeout, whose error says more."""
 _EARLIEST: Final = OffsetSpec.earliest()  # type: ignore[no-untyped-call]  # it has no types
 _LATEST: Final = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # it has no types
 
 
 class OffsetReader:
-    """Asks through one client, which all that ask share; `connection` is that client's."""
+    """Reads offsets with one client, which may be shared; `connection` is that client's."""
 
     def __init__(
         self,
@@ -52,43 +52,43 @@ class OffsetReader:
 
     @classmethod
     def connect(cls, settings: ClientSettings, progress: Progress = unobserved) -> OffsetReader:
-        """With a client of its own."""
+        """A reader with a client of its own."""
         connection = ConnectionState()
         return cls(admin_client(settings, connection), connection, settings.timeout, progress)
 
     def within(self, seconds: float) -> OffsetReader:
-        """The same, for those who cannot wait longer than so many seconds."""
+        """A reader with the same client, and at most this timeout."""
         return OffsetReader(
             self._admin, self.connection, min(seconds, self._timeout), self.progress
         )
 
     def first(self, partition: Partition) -> int:
         """The offset of the first record that may still be there."""
-        return self._ask([partition], _EARLIEST)[partition]
+        return self._read([partition], _EARLIEST)[partition]
 
     def ends(self, partitions: Sequence[Partition]) -> Mapping[Partition, int]:
         """The offsets behind the last records, open and aborted transactions included.
 
-        All of one topic, for its leaders are asked for once.
+        The partitions are of one topic, whose leaders are refreshed once.
         """
-        return self._ask(partitions, _LATEST)
+        return self._read(partitions, _LATEST)
 
     def last_stable_offset(self, partition: Partition) -> int:
-        """The offset behind the last record that is not of an open transaction."""
+        """The offset behind the last record before any open transaction."""
         return self.last_stable_offsets([partition])[partition]
 
     def last_stable_offsets(self, partitions: Sequence[Partition]) -> Mapping[Partition, int]:
-        """The same of several, all of one topic."""
-        return self._ask(partitions, _LATEST, IsolationLevel.READ_COMMITTED)
+        """The last stable offsets of partitions of one topic."""
+        return self._read(partitions, _LATEST, IsolationLevel.READ_COMMITTED)
 
     def committed(self, group: str, partition: Partition) -> int | None:
-        """The offset that a group has committed, if it has."""
+        """The offset that a group has committed, if any."""
         self.progress()
-        doing = f"asking for the offset of {partition} in group {group}"
-        asked = ConsumerGroupTopicPartitions(group, [TopicPartition(*partition)])
+        doing = f"reading the offset of {partition} in group {group}"
+        request = ConsumerGroupTopicPartitions(group, [TopicPartition(*partition)])
         with translate_errors(doing, self.connection):
             answers = self._admin.list_consumer_group_offsets(
-                [asked], request_timeout=self._timeout
+                [request], request_timeout=self._timeout
             )
             try:
                 found = answers[group].result(self._timeout + _SPARE_SECONDS)
@@ -100,12 +100,12 @@ class OffsetReader:
         return answer.offset if answer.offset >= 0 else None
 
     def count(self, topic: str) -> int:
-        """How many partitions a topic has."""
+        """The number of partitions of a topic."""
         self.progress()
         with translate_errors(f"looking for the partitions of {topic}", self.connection):
-            return self._look(topic, self._timeout)
+            return librdkafka.refresh_leaders(self._admin, topic, self._timeout)
 
-    def _ask(
+    def _read(
         self,
         partitions: Sequence[Partition],
         spec: OffsetSpec,
@@ -114,7 +114,7 @@ class OffsetReader:
         self.progress()
         deadline = time.monotonic() + self._timeout
         places = ", ".join(map(str, partitions[:3])) + (", …" if len(partitions) > 3 else "")
-        with translate_errors(f"asking for the offsets of {places}", self.connection):
+        with translate_errors(f"reading the offsets of {places}", self.connection):
             while True:
                 seconds = max(0.1, min(deadline - time.monotonic(), _ATTEMPT_SECONDS))
                 try:
@@ -133,10 +133,11 @@ class OffsetReader:
         isolation: IsolationLevel,
         seconds: float,
     ) -> dict[Partition, int]:
-        """Raises TimeoutError where there is no answer in time."""
+        """Raises TimeoutError when no answer arrives in time."""
         deadline = time.monotonic() + seconds
         try:
-            topic, count = partitions[0].topic, self._look(partitions[0].topic, seconds)
+            topic = partitions[0].topic
+            count = librdkafka.refresh_leaders(self._admin, topic, seconds)
             if max(place.number for place in partitions) >= count:
                 reason = f"{topic} has {count} partitions"
                 raise KafkaException(KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART, reason))
@@ -156,11 +157,4 @@ class OffsetReader:
                 raise TimeoutError from exception
             raise
         finally:
-            self._admin.poll(0)  # what it has to say of its connection
-
-    def _look(self, topic: str, seconds: float) -> int:
-        """Let the client learn who leads the partitions of a topic; how many there are."""
-        found = self._admin.list_topics(topic, seconds).topics[topic]
-        if found.error is not None:
-            raise KafkaException(found.error)
-        return len(found.partitions)
+            self._admin.poll(0)  # serves `error_cb`

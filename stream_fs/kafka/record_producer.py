@@ -1,4 +1,4 @@
-"""Producing records into an input topic, each once and in their order, as fast as asked."""
+"""Producing records into an input topic, each once and in order, at a limited rate."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Final
 from confluent_kafka import KafkaError, KafkaException, Message
 
 from stream_fs.errors import TransportError
-from stream_fs.kafka.clients import feeding_producer
+from stream_fs.kafka.clients import idempotent_producer
 from stream_fs.kafka.errors import ConnectionState, classify, translate_errors
 from stream_fs.kafka.settings import ClientSettings
 
 _STEP_SECONDS: Final = 0.1
-"""How long one call waits for the client, and so until `check` is asked again."""
+"""Longest wait of one call of the client, and so between two calls of `check`."""
 
 
 class RateLimit:
-    """When the next record is due, at so many in a second on average.
+    """Limits the average rate, in records per second; None for no limit.
 
-    Who falls behind catches up: the rate holds over the whole, not between two records.
+    A producer that falls behind catches up: the rate holds on average, not between two records.
     """
 
     def __init__(self, rate: float | None, clock: Callable[[], float]) -> None:
@@ -29,7 +29,7 @@ class RateLimit:
         self._count = 0
 
     def wait(self) -> float:
-        """Seconds until the next record is due, 0 if it is; call `went` when it went."""
+        """Seconds until the next record is due."""
         if self._rate is None:
             return 0.0
         now = self._clock()
@@ -37,16 +37,16 @@ class RateLimit:
             self._began = now
         return max(0.0, self._began + self._count / self._rate - now)
 
-    def went(self) -> None:
-        """Another record is on its way."""
+    def record_sent(self) -> None:
+        """Count a record."""
         self._count += 1
 
 
 class RecordProducer:
-    """Feeds one topic. `partition` None spreads the records over its partitions.
+    """Produces into one topic; `partition` None spreads the records over its partitions.
 
     A batch of several records has at most `largest_batch` bytes, which the topic has to allow.
-    `check` is called again and again while records are sent; what it raises ends that.
+    `check` is called repeatedly while records are sent, and may raise to stop that.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class RecordProducer:
         settings: ClientSettings,
         topic: str,
         partition: int | None,
-        pace: RateLimit,
+        rate_limit: RateLimit,
         check: Callable[[], None],
         largest_batch: int,
     ) -> None:
@@ -62,22 +62,21 @@ class RecordProducer:
         self._check = check
         self._topic = topic
         self._partition = -1 if partition is None else partition
-        self._pace = pace
+        self._rate_limit = rate_limit
         self._connection = ConnectionState()
-        self._producer = feeding_producer(settings, self._connection, largest_batch)
+        self._producer = idempotent_producer(settings, self._connection, largest_batch)
         self._error: KafkaError | None = None
         self.sent = 0
-        """Records handed to the client."""
+        """Number of records passed to the client."""
         self.delivered = 0
-        """Records that the broker has acknowledged."""
+        """Number of records that the broker has acknowledged."""
 
     def send(self, value: bytes, timestamp: int | None = None) -> None:
-        """Hand over one record when it is due; `timestamp` in milliseconds, None for now.
+        """Send one record when it is due; `timestamp` in milliseconds, None for now.
 
-        Raises an error below `TransportError` when a record could not be delivered, be it an
-        earlier one.
+        Raises a `TransportError` when this or an earlier record could not be delivered.
         """
-        while (seconds := self._pace.wait()) > 0:
+        while (seconds := self._rate_limit.wait()) > 0:
             self._serve(min(seconds, _STEP_SECONDS))
         while True:
             try:
@@ -85,7 +84,7 @@ class RecordProducer:
                     self._topic,
                     value,
                     partition=self._partition,
-                    on_delivery=self._told,
+                    on_delivery=self._on_delivery,
                     timestamp=0 if timestamp is None else timestamp,
                 )
             except BufferError:
@@ -96,35 +95,35 @@ class RecordProducer:
             else:
                 break
         self.sent += 1
-        self._pace.went()
+        self._rate_limit.record_sent()
         self._serve(0)
 
     def finish(self) -> None:
-        """Wait until everything is acknowledged. Raises as `send` does."""
+        """Wait until all records are acknowledged; raises as `send` does."""
         while len(self._producer):
             with translate_errors(self._doing, self._connection):
                 self._producer.flush(_STEP_SECONDS)
-            self._judge()
-        self._judge()
+            self._raise_delivery_error()
+        self._raise_delivery_error()
 
     def close(self) -> None:
-        """Let go; what is not acknowledged yet is given up."""
+        """Drop the records that are not acknowledged yet."""
         self._producer.purge()
         self._producer.flush(0)
 
     def _serve(self, seconds: float) -> None:
         with translate_errors(self._doing, self._connection):
             self._producer.poll(seconds)
-        self._judge()
+        self._raise_delivery_error()
         self._check()
 
-    def _told(self, error: KafkaError | None, _: Message) -> None:
+    def _on_delivery(self, error: KafkaError | None, _: Message) -> None:
         if error is None:
             self.delivered += 1
         elif self._error is None:
             self._error = error
 
-    def _judge(self) -> None:
+    def _raise_delivery_error(self) -> None:
         if self._error is not None:
             raise self._failure(self._error, f"{self.sent - self.delivered} not delivered")
 

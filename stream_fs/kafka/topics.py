@@ -1,7 +1,7 @@
-"""Topics: look at them, make them, and say in plain words what is wrong with them.
+"""Specifications of the stream's topics, and their creation and check on the broker.
 
-For the start of the service and for `stream-fs topics`: a broker that does not answer is an error
-here, and not something to wait for.
+Used at the start of the service and by `stream-fs topics`: a broker that does not answer is an
+error here, and is not waited for.
 """
 
 from __future__ import annotations
@@ -24,21 +24,25 @@ from stream_fs.kafka.settings import BATCH_SIZE, ClientSettings
 from stream_fs.wire.dead_letters import dead_letter_limit
 
 BROKER_DEFAULT: Final = -1
-"""The number of replicas that the broker is configured for."""
+"""Use the number of replicas that the broker is configured for."""
 
+_AT_LEAST: Final = ("max.message.bytes", "min.compaction.lag.ms")
+"""Settings whose value may also be larger."""
+_SPARE_SECONDS: Final = 2.0
+"""Added to the client's own timeout, which it may exceed (librdkafka #1869)."""
 _DAY_MS: Final = 86_400_000
 _BATCH_BYTES: Final = 1_024
 """More than the frame of a batch with one record."""
 _STATE_BATCH_BYTES: Final = 4_096
-"""The same with a key of the state topic, which contains stream, group and topic."""
+"""The same, with a key of the state topic, which contains stream, group and topic."""
 _BROKER_TIME: Final = {"message.timestamp.type": "LogAppendTime"}
-"""Of what we write: a broker refuses records that are stamped more than an hour ahead of its own
-clock, so a clock that is wrong here would stop the stream. Their content has no such time."""
+"""Of topics that the service writes: a broker refuses records with timestamps more than an hour
+ahead of its clock, so a wrong clock of this machine would stop the stream."""
 
 
 @dataclass(frozen=True)
 class TopicSpec:
-    """A topic as it is to be created, and what must hold of one that exists."""
+    """The configuration to create a topic with, and to check an existing one against."""
 
     name: str
     partitions: int
@@ -47,13 +51,13 @@ class TopicSpec:
     holds_input: bool = False
     """Whether it is an input topic, which is created only on request (`--partitions`)."""
     follows: bool = False
-    """Whether fewer partitions would be too few: there is one for each of another topic's."""
+    """Whether it needs at least this number of partitions: one for each of its input topic."""
 
 
 def input_spec(
     name: str, partitions: int, largest_message: int, replication: int = BROKER_DEFAULT
 ) -> TopicSpec:
-    """Records to learn from: a compacted topic would lose those that a replay needs."""
+    """Input records: not compacted, as that would delete records that a replay needs."""
     config = {
         "cleanup.policy": "delete",
         "max.message.bytes": str(largest_message + _BATCH_BYTES),
@@ -65,7 +69,7 @@ def input_spec(
 def rankings_spec(
     name: str, partitions: int, largest_message: int, replication: int = BROKER_DEFAULT
 ) -> TopicSpec:
-    """Complete for a week; the newest ranking of every stream stays for ever."""
+    """Rankings: all for a week, and the newest of every key for ever."""
     config = {
         "cleanup.policy": "compact",
         "min.compaction.lag.ms": str(7 * _DAY_MS),
@@ -78,10 +82,10 @@ def rankings_spec(
 def state_spec(
     name: str, partitions: int, largest_message: int, replication: int = BROKER_DEFAULT
 ) -> TopicSpec:
-    """The truth: as many partitions as its input topic, the newest record of every key kept.
+    """States: the newest record of every key, in as many partitions as the input topic has.
 
-    Compaction leaves the newest segment alone: small ones, so that it does not grow to a gigabyte.
-    A batch in it has one part of a snapshot, or several small ones.
+    Segments are small because compaction skips the newest one, which would grow to a gigabyte. A
+    batch holds one part of a snapshot, or several small ones.
     """
     one = part_bytes(largest_message) + _STATE_BATCH_BYTES
     several = min(largest_message, BATCH_SIZE)
@@ -98,7 +102,7 @@ def state_spec(
 def dead_letters_spec(
     name: str, partitions: int, largest_message: int, replication: int = BROKER_DEFAULT
 ) -> TopicSpec:
-    """Bad records with the reason in headers; for a month."""
+    """Bad records, with the reason in headers, for a month."""
     config = {
         "cleanup.policy": "delete",
         "retention.ms": str(30 * _DAY_MS),
@@ -108,20 +112,20 @@ def dead_letters_spec(
     return TopicSpec(name, partitions, replication, config | _durable(replication))
 
 
-def missing_topic(plan: TopicSpec) -> str:
-    """What to do about a topic that does not exist."""
-    if plan.holds_input:
+def missing_topic(spec: TopicSpec) -> str:
+    """A sentence about a topic that does not exist, with advice."""
+    if spec.holds_input:
         return (
-            f"topic {plan.name} does not exist: check stream.topics, or make it with "
+            f"topic {spec.name} does not exist: check stream.topics, or create it with "
             "`stream-fs topics create --partitions N`"
         )
-    return f"topic {plan.name} does not exist: make it with `stream-fs topics create`"
+    return f"topic {spec.name} does not exist: create it with `stream-fs topics create`"
 
 
-def problems(plan: TopicSpec, partitions: int, config: Mapping[str, str]) -> list[str]:
-    """What is wrong with a topic that exists, and what to do about it."""
-    found = [] if (lacking := gap(plan, partitions)) is None else [lacking]
-    for name, wanted in plan.config.items():
+def problems(spec: TopicSpec, partitions: int, config: Mapping[str, str]) -> list[str]:
+    """Sentences about what is wrong with a topic that exists, with advice."""
+    found = [] if (lacking := gap(spec, partitions)) is None else [lacking]
+    for name, wanted in spec.config.items():
         has = config.get(name)
         if has is None or name not in ("cleanup.policy", *_AT_LEAST):
             continue
@@ -129,34 +133,28 @@ def problems(plan: TopicSpec, partitions: int, config: Mapping[str, str]) -> lis
         if not fits:
             rule = "at least " if name in _AT_LEAST else ""
             found.append(
-                f"topic {plan.name} has {name}={has}, and needs {rule}{wanted}: "
+                f"topic {spec.name} has {name}={has}, and needs {rule}{wanted}: "
                 f"set {name}={wanted} on the topic"
             )
     return found
 
 
-def gap(plan: TopicSpec, partitions: int) -> str | None:
-    """What to do about partitions that a topic lacks; None where there are enough.
+def gap(spec: TopicSpec, partitions: int) -> str | None:
+    """A sentence about missing partitions, with advice; None where there are enough.
 
-    Others can work meanwhile: it happens when partitions are added to an input topic.
+    Happens when partitions are added to an input topic; the other partitions continue meanwhile.
     """
-    if not plan.follows or partitions >= plan.partitions:
+    if not spec.follows or partitions >= spec.partitions:
         return None
     return (
-        f"topic {plan.name} has {partitions} partitions, and needs {plan.partitions}, as many as "
+        f"topic {spec.name} has {partitions} partitions, and needs {spec.partitions}, as many as "
         "its input topic: add them with `stream-fs topics create`"
     )
 
 
-_AT_LEAST: Final = ("max.message.bytes", "min.compaction.lag.ms")
-
-
 def _durable(replication: int) -> dict[str, str]:
-    """With three replicas or more, one may be missing, and what is acknowledged is on two."""
+    """With three or more replicas, acknowledged records are on two, and one may be missing."""
     return {"min.insync.replicas": "2"} if replication >= 3 else {}
-
-
-_LATE_SECONDS: Final = 2.0
 
 
 class Topics:
@@ -172,7 +170,7 @@ class Topics:
         found = {}
         for name in names:
             doing = f"looking for topic {name}"
-            with self._asking(doing):
+            with self._translate(doing):
                 topic = self._admin.list_topics(name, self._settings.timeout).topics[name]
             if topic.error is None:
                 found[name] = len(topic.partitions)
@@ -183,20 +181,20 @@ class Topics:
     def config(self, name: str) -> dict[str, str]:
         """The configuration of a topic, defaults included."""
         resource = ConfigResource(ConfigResource.Type.TOPIC, name)
-        with self._asking(f"reading the configuration of topic {name}"):
+        with self._translate(f"reading the configuration of topic {name}"):
             (answer,) = self._admin.describe_configs(
                 [resource], request_timeout=self._settings.timeout
             ).values()
             entries = answer.result(self._limit)
         return {key: entry.value for key, entry in entries.items() if entry.value is not None}
 
-    def create(self, plans: Sequence[TopicSpec]) -> list[str]:
-        """Make the topics that are not there; those that are stay as they are. Which were made."""
-        missing = {plan.name for plan in plans} - self.partitions([p.name for p in plans]).keys()
+    def create(self, specs: Sequence[TopicSpec]) -> list[str]:
+        """Create the topics that do not exist; returns their names."""
+        missing = {spec.name for spec in specs} - self.partitions([p.name for p in specs]).keys()
         wanted = [
-            NewTopic(plan.name, plan.partitions, plan.replication, config=dict(plan.config))
-            for plan in plans
-            if plan.name in missing
+            NewTopic(spec.name, spec.partitions, spec.replication, config=dict(spec.config))
+            for spec in specs
+            if spec.name in missing
         ]
         if not wanted:
             return []
@@ -205,16 +203,18 @@ class Topics:
             operation_timeout=self._settings.timeout,
             request_timeout=self._settings.timeout,
         )
-        doing, faster = "creating topic", KafkaError.TOPIC_ALREADY_EXISTS
-        return [name for name, answer in answers.items() if self._done(doing, name, answer, faster)]
+        doing, done_before = "creating topic", KafkaError.TOPIC_ALREADY_EXISTS
+        return [
+            name for name, answer in answers.items() if self._done(doing, name, answer, done_before)
+        ]
 
-    def grow(self, plans: Sequence[TopicSpec]) -> list[str]:
-        """Add the partitions that topics lack which follow others; which have got some."""
-        existing = self.partitions([plan.name for plan in plans if plan.follows])
+    def grow(self, specs: Sequence[TopicSpec]) -> list[str]:
+        """Add missing partitions to topics that follow others; returns the names of these."""
+        existing = self.partitions([spec.name for spec in specs if spec.follows])
         wanted = [
-            NewPartitions(plan.name, plan.partitions)
-            for plan in plans
-            if plan.name in existing and gap(plan, existing[plan.name]) is not None
+            NewPartitions(spec.name, spec.partitions)
+            for spec in specs
+            if spec.name in existing and gap(spec, existing[spec.name]) is not None
         ]
         if not wanted:
             return []
@@ -222,17 +222,19 @@ class Topics:
         answers = self._admin.create_partitions(
             wanted, operation_timeout=timeout, request_timeout=timeout
         )
-        doing, faster = "adding partitions to topic", KafkaError.INVALID_PARTITIONS
-        return [name for name, answer in answers.items() if self._done(doing, name, answer, faster)]
+        doing, done_before = "adding partitions to topic", KafkaError.INVALID_PARTITIONS
+        return [
+            name for name, answer in answers.items() if self._done(doing, name, answer, done_before)
+        ]
 
-    def gaps(self, plans: Sequence[TopicSpec]) -> list[str]:
-        """Where partitions are lacking, a sentence each, with what to do."""
-        existing = self.partitions([plan.name for plan in plans if plan.follows])
-        found = [gap(plan, existing[plan.name]) for plan in plans if plan.name in existing]
+    def gaps(self, specs: Sequence[TopicSpec]) -> list[str]:
+        """Sentences about missing partitions, with advice."""
+        existing = self.partitions([spec.name for spec in specs if spec.follows])
+        found = [gap(spec, existing[spec.name]) for spec in specs if spec.name in existing]
         return [sentence for sentence in found if sentence is not None]
 
     def delete(self, names: Sequence[str]) -> None:
-        """Take topics away, with all that is in them; those that are not there are passed over."""
+        """Delete those of the topics that exist."""
         found = list(self.partitions(names))
         if not found:
             return
@@ -241,12 +243,12 @@ class Topics:
             found, operation_timeout=timeout, request_timeout=timeout
         )
         for name, answer in answers.items():
-            with self._asking(f"deleting topic {name}"):
+            with self._translate(f"deleting topic {name}"):
                 answer.result(self._limit)
 
     def delete_group(self, group: str) -> None:
-        """Take away a consumer group that has no member any more; none is passed over."""
-        with self._asking(f"deleting consumer group {group}"):
+        """Delete a consumer group without members, if it exists."""
+        with self._translate(f"deleting consumer group {group}"):
             (answer,) = self._admin.delete_consumer_groups(
                 [group], request_timeout=self._settings.timeout
             ).values()
@@ -256,42 +258,42 @@ class Topics:
                 if exception.args[0].code() != KafkaError.GROUP_ID_NOT_FOUND:
                     raise
 
-    def check(self, plans: Sequence[TopicSpec]) -> list[str]:
-        """What is wrong, a sentence each, with what to do; empty when all is well."""
+    def check(self, specs: Sequence[TopicSpec]) -> list[str]:
+        """Sentences about what is wrong with the topics, with advice; empty if nothing is."""
         found = []
-        existing = self.partitions([plan.name for plan in plans])
-        for plan in plans:
-            if plan.name in existing:
-                found += problems(plan, existing[plan.name], self.config(plan.name))
+        existing = self.partitions([spec.name for spec in specs])
+        for spec in specs:
+            if spec.name in existing:
+                found += problems(spec, existing[spec.name], self.config(spec.name))
             else:
-                found.append(missing_topic(plan))
+                found.append(missing_topic(spec))
         return found
 
-    def _done(self, doing: str, name: str, answer: Future[None], faster: int) -> bool:
-        """Wait for the answer; False for `faster`, the error where another process came first."""
-        with self._asking(f"{doing} {name}"):
+    def _done(self, doing: str, name: str, answer: Future[None], done_before: int) -> bool:
+        """Await the answer; False for the error `done_before`: another process was faster."""
+        with self._translate(f"{doing} {name}"):
             try:
                 answer.result(self._limit)
             except KafkaException as exception:
-                if exception.args[0].code() != faster:
+                if exception.args[0].code() != done_before:
                     raise
                 return False
         return True
 
     @property
     def _limit(self) -> float:
-        """Seconds after which the client does not keep to its own limit, and is not waited for."""
-        return self._settings.timeout + _LATE_SECONDS
+        """Longest wait for a result of the client, in seconds."""
+        return self._settings.timeout + _SPARE_SECONDS
 
     @contextmanager
-    def _asking(self, doing: str) -> Iterator[None]:
-        """Translate errors; what could pass by itself is an error all the same."""
+    def _translate(self, doing: str) -> Iterator[None]:
+        """Translate errors; also a retriable one is fatal here."""
         try:
             with translate_errors(doing, self._connection):
                 try:
                     yield
                 finally:
-                    self._admin.poll(0)  # what it has to say of its connection
+                    self._admin.poll(0)  # serves `error_cb`
         except TimeoutError as reason:
             raise FatalError(
                 f"{doing}: no answer from kafka.bootstrap={self._settings.bootstrap} within "
@@ -300,6 +302,6 @@ class Topics:
         except RetriableError as reason:
             text = f"{reason}; no answer from kafka.bootstrap={self._settings.bootstrap}"
             found = (
-                diagnose_certificate(self._settings) if self._connection.of_certificates else None
+                diagnose_certificate(self._settings) if self._connection.is_tls_failure else None
             )
             raise FatalError(text if found is None else f"{text}; {found}") from reason

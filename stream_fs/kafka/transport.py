@@ -1,4 +1,4 @@
-"""All of it: a broker, as the pipeline sees it."""
+"""The Kafka implementation of the pipeline's transport."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from stream_fs.pipeline.ports import Assignment, Partition
 class KafkaTransport:
     """See `stream_fs.pipeline.ports.Transport`.
 
-    `stream` is the name of the stream, part of the transactional ids as is the group.
-    `state_topic_of` gives the name of the state topic of an input topic; both have as many
-    partitions.
+    The transactional ids consist of the group, the name of the `stream`, and the partition.
+    `state_topic_of` returns the name of an input topic's state topic, which has as many partitions.
+    `chunk_records` is the usual size of a chunk, for the size of polls.
     """
 
     def __init__(
@@ -27,29 +27,34 @@ class KafkaTransport:
         stream: str,
         state_topic_of: Callable[[str], str],
         progress: Progress = unobserved,
+        chunk_records: int = 1,
     ) -> None:
         self._settings = settings
         self._stream = stream
         self._state_topic_of = state_topic_of
         self._progress = progress
+        self._chunk_records = chunk_records
         self._offsets = OffsetReader.connect(settings, progress)
 
     def input(self, topics: Sequence[str], assignment: Assignment) -> KafkaConsumer:
         """Join the group and subscribe."""
-        return KafkaConsumer(self._settings, topics, assignment, self._offsets)
+        return KafkaConsumer(self._settings, topics, assignment, self._offsets, self._chunk_records)
 
     def publisher(self, partition: Partition, *, legacy: bool = False) -> KafkaPublisher:
-        """A publisher for this input partition, which owns nothing yet."""
-        identity = self._id(str(partition), legacy=legacy)
-        return KafkaPublisher(self._settings, identity, self._progress)
+        """The publisher of this input partition, not acquired yet."""
+        return KafkaPublisher(
+            self._settings, self._transactional_id(str(partition), legacy=legacy), self._progress
+        )
 
     def group_offset(self, partition: Partition) -> int | None:
-        """The offset that the group has committed."""
+        """The offset that the group has committed, if any."""
         return self._offsets.committed(self._settings.group, partition)
 
     def merge_publisher(self, *, legacy: bool = False) -> KafkaPublisher:
-        """The publisher of merged rankings, which owns nothing yet."""
-        return KafkaPublisher(self._settings, self._id("merge", legacy=legacy), self._progress)
+        """The publisher of merged rankings, not acquired yet."""
+        return KafkaPublisher(
+            self._settings, self._transactional_id("merge", legacy=legacy), self._progress
+        )
 
     def state_log(self, partition: Partition) -> KafkaStateLog:
         """The state of this input partition."""
@@ -61,10 +66,10 @@ class KafkaTransport:
         return KafkaStateLogReader(self._settings, self._state_topic_of, self._offsets)
 
     def input_log(self, partition: Partition) -> KafkaStateLog:
-        """The input partition itself, outside of the group."""
+        """The records of the input partition itself, read outside of the group."""
         return KafkaStateLog(self._settings, partition, self._offsets)
 
-    def _id(self, owned: str, *, legacy: bool) -> str:
-        """A transactional id; in releases that write legacy states, it has no stream."""
+    def _transactional_id(self, owned: str, *, legacy: bool) -> str:
+        """A transactional id; in releases that write legacy states, without the stream."""
         group = self._settings.group
         return f"{group}/{owned}" if legacy else f"{group}/{self._stream}/{owned}"

@@ -85,7 +85,11 @@ def run(
             configuration.stream.topics,
             configuration.stream_settings(),
             KafkaTransport(
-                settings, configuration.stream.name, states.__getitem__, watchdog.progress
+                settings,
+                configuration.stream.name,
+                states.__getitem__,
+                watchdog.progress,
+                configuration.chunk.records,
             ),
             Runtime(
                 time.monotonic, observe, crash_hook, lambda call: aside(watchdog.watched(call))

@@ -16,8 +16,8 @@ from typing import Any
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from stream_fs.errors import InvalidParameter
+from stream_fs.kafka.librdkafka import property_error
 from stream_fs.kafka.settings import ClientSettings, Property, Rebalance, is_secret, wrong_addresses
-from stream_fs.kafka.settings import refusal as library_refusal
 from stream_fs.selector import Params, View, params
 from stream_fs.service.configuration import sections
 from stream_fs.service.configuration.configuration import (
@@ -280,7 +280,7 @@ def _properties(properties: Mapping[str, Property | Secret]) -> Iterator[Configu
     """Validate each property by the client settings, then by the client library."""
     for name, value in properties.items():
         plain = revealed(value)
-        said = _settings_refusal({name: plain}) or library_refusal(name, plain)
+        said = _settings_refusal({name: plain}) or property_error(name, plain)
         if said is not None:
             yield ConfigurationProblem(
                 ("kafka", "properties", name), _said_of_property(name, plain, said)

@@ -74,7 +74,10 @@ def transactional(stream: Stream) -> KafkaTransport:
     configuration = stream.configuration
     states = configuration.state_topics()
     return KafkaTransport(
-        configuration.kafka_settings(), configuration.stream.name, states.__getitem__
+        configuration.kafka_settings(),
+        configuration.stream.name,
+        states.__getitem__,
+        chunk_records=configuration.chunk.records,
     )
 
 
@@ -85,13 +88,18 @@ class PlainTransport(KafkaTransport):
         configuration = stream.configuration
         settings = configuration.kafka_settings()
         states = configuration.state_topics()
-        super().__init__(settings, configuration.stream.name, states.__getitem__)
+        super().__init__(
+            settings,
+            configuration.stream.name,
+            states.__getitem__,
+            chunk_records=configuration.chunk.records,
+        )
         # What transactions need to be exactly once, a plain producer does not have.
         self._plain = {
             "bootstrap.servers": settings.bootstrap,
             "linger.ms": 0,
             "log_level": 3,  # its topics go before it does
-            "message.max.bytes": settings.producer("any")["message.max.bytes"],
+            "message.max.bytes": settings.transactional_producer("any")["message.max.bytes"],
         }
 
     def publisher(

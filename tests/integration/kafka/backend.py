@@ -1,4 +1,4 @@
-"""The broker of the integration tests, for the contract suite."""
+"""The real broker as a backend of the contract suite."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from tests.contracts.backend import Published
 from tests.integration.processes import wait_until
 from tests.integration.topics import PATIENCE_SECONDS, Topics, end_of, flush
 
-_BRISK = {"heartbeat.interval.ms": 500, "session.timeout.ms": 6000}
-"""So that the members of a group learn of each other sooner."""
+_FAST = {"heartbeat.interval.ms": 500, "session.timeout.ms": 6000}
+"""Settings with which rebalances are fast."""
 
 
 class KafkaBackend:
-    """Topics and groups of a test's own on a real broker."""
+    """Topics and groups of one test on a real broker."""
 
     def __init__(self, topics: Topics, rebalance: Rebalance = Rebalance.COOPERATIVE) -> None:
         self.topics = topics
@@ -45,19 +45,19 @@ class KafkaBackend:
         self, group: str = "group", properties: Mapping[str, Property] | None = None
     ) -> ClientSettings:
         name = self._groups.setdefault(group, self.topics.unique(group))
-        brisk = {} if self._rebalance is Rebalance.CONSUMER else _BRISK
+        fast = {} if self._rebalance is Rebalance.CONSUMER else _FAST
         return ClientSettings(
             self.topics.bootstrap,
             name,
             rebalance=self._rebalance,
-            properties={**brisk, **(properties or {})},
+            properties={**fast, **(properties or {})},
         )
 
     def transport(self, group: str = "group") -> KafkaTransport:
         return KafkaTransport(self.settings(group), "stream", self.state_topic)
 
     def assigned(self, count: int, group: str = "group") -> None:
-        """Wait until the broker has assigned so many partitions to the members of a group."""
+        """Wait until the broker has assigned `count` partitions to the members of a group."""
         name = self.settings(group).group
 
         def enough() -> bool:
@@ -92,7 +92,7 @@ class KafkaBackend:
         return cast(int, delivered[0])
 
     def transactional_producer(self) -> Producer:
-        """One with a transactional id of its own."""
+        """A producer with its own transactional id."""
         producer = Producer(
             {
                 "bootstrap.servers": self.topics.bootstrap,
@@ -111,7 +111,7 @@ class KafkaBackend:
         producer.begin_transaction()
         for value in values:
             producer.produce(partition.topic, value, partition=partition.number)
-        flush(producer)  # otherwise those of an aborted one might not be sent at all
+        flush(producer)  # otherwise records of an aborted one might never be sent
         if commit:
             producer.commit_transaction(PATIENCE_SECONDS)
         elif commit is not None:
@@ -153,7 +153,7 @@ class KafkaBackend:
             consumer.assign([place])
             while True:
                 message = consumer.poll(PATIENCE_SECONDS)
-                assert message is not None, f"{topic}/{partition} does not come to its end"
+                assert message is not None, f"the end of {topic}/{partition} is not reached"
                 offset = cast(int, message.offset())
                 if (error := message.error()) is None:
                     headers = cast(Any, message.headers()) or ()

@@ -1,7 +1,7 @@
-"""A program: members of a group that join and are closed at random moments, one after the other.
+"""A program: group members that join and are closed at random times, one after the other.
 
-Arguments: broker, topic, group, protocol, seed, and how many members. Every closed member is a line
-on standard output. Others of its kind are to run at the same time, so that rebalances never end.
+Arguments: broker, topic, group, protocol, seed, number of members. Prints a line per closed member.
+Several of these programs run at the same time, so that rebalances overlap.
 """
 
 from __future__ import annotations
@@ -15,30 +15,30 @@ from stream_fs.kafka import ClientSettings, KafkaTransport, Rebalance
 from stream_fs.pipeline.ports import Input, Partition
 
 LONGEST_SECONDS = 2.0
-"""Of a member; a rebalance takes about as long."""
+"""Longest life of a member; a rebalance takes about as long."""
 
 
 class Owner:
-    """Reads every partition from its beginning, and must be asked to give each one up."""
+    """Reads every partition from its beginning, and expects every revocation."""
 
     def __init__(self) -> None:
-        self.mine: set[Partition] = set()
-        self.fresh: set[Partition] = set()
+        self.owned: set[Partition] = set()
+        self.new: set[Partition] = set()
 
-    def turn(self, source: Input) -> None:
-        """Poll, and read what was assigned since the last turn from its beginning."""
+    def poll(self, source: Input) -> None:
+        """Poll, and resume newly assigned partitions at offset 0."""
         source.poll(0.01)
-        while self.fresh:
-            source.resume(self.fresh.pop(), 0)
+        while self.new:
+            source.resume(self.new.pop(), 0)
 
     def assigned(self, partitions: Sequence[Partition]) -> None:
-        self.mine.update(partitions)
-        self.fresh.update(partitions)
+        self.owned.update(partitions)
+        self.new.update(partitions)
 
     def revoked(self, partitions: Sequence[Partition]) -> None:
         time.sleep(0.01)  # a snapshot is committed
-        self.mine.difference_update(partitions)
-        self.fresh.difference_update(partitions)
+        self.owned.difference_update(partitions)
+        self.new.difference_update(partitions)
 
     lost = revoked
 
@@ -55,10 +55,10 @@ def main(bootstrap: str, topic: str, group: str, protocol: str, seed: str, membe
         source = transport.input([topic], owner)
         end = time.monotonic() + chance.uniform(0.0, LONGEST_SECONDS)
         while time.monotonic() < end:
-            owner.turn(source)
+            owner.poll(source)
         time.sleep(chance.uniform(0.0, LONGEST_SECONDS))  # busy: rebalances wait for the next call
         source.close()
-        assert not owner.mine, f"not revoked: {owner.mine}"
+        assert not owner.owned, f"not revoked: {owner.owned}"
         print("closed", flush=True)
 
 

@@ -1,4 +1,4 @@
-"""A broker that these tests may stop, with short periods, users and rights of its own."""
+"""A broker that these tests may stop, with short intervals and its own users and rights."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ PASSWORD = "correct-horse"
 
 _PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 _PROPERTIES = {
-    # Compaction and the end of transactions that take too long are looked for often.
+    # Compaction and the abort of overdue transactions run often.
     "log.cleaner.backoff.ms": "200",
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "200",
-    # Who comes without a name may do everything, alice nothing but log in.
+    # Anonymous users have all rights, alice has only that to log in.
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "super.users": "User:ANONYMOUS",
     "sasl.enabled.mechanisms": "PLAIN",
@@ -30,13 +30,13 @@ _PROPERTIES = {
 
 @pytest.fixture
 def backend(topics: Topics) -> KafkaBackend:
-    """Topics and groups of this test's own on the broker that all tests share."""
+    """Topics and groups of one test, on the broker that all tests share."""
     return KafkaBackend(topics)
 
 
 @pytest.fixture(scope="session")
 def own_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
-    """A broker that a test may take away; it leaves it running."""
+    """A broker that a test may stop, and leaves running."""
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv(BOOTSTRAP_VARIABLE, raising=False)
         log_dir = tmp_path_factory.mktemp("own-kafka")

@@ -1,4 +1,4 @@
-"""Members that are closed in the middle of a rebalance."""
+"""Members that are closed during a rebalance."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_partitions_that_are_assigned_while_closing_are_never_reported(
 
 
 @pytest.mark.parametrize("rebalance", Rebalance)
-def test_what_is_held_is_revoked_once(topics: Topics, rebalance: Rebalance) -> None:
+def test_assigned_partitions_are_revoked_once(topics: Topics, rebalance: Rebalance) -> None:
     backend = KafkaBackend(topics, rebalance)
     partition = Partition(backend.topic(), 0)
     member = Member()

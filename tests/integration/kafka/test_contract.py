@@ -1,4 +1,4 @@
-"""The Kafka adapter keeps the contract of the pipeline's ports, in every rebalance protocol."""
+"""The Kafka adapter keeps the contract of the ports, in every rebalance protocol."""
 
 from __future__ import annotations
 

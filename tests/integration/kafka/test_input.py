@@ -1,4 +1,4 @@
-"""The input beyond its contract: members that are too slow, and topics that are not there."""
+"""The consumer beyond its contract: slow members, missing topics, and lost seeks."""
 
 from __future__ import annotations
 
@@ -44,15 +44,15 @@ def test_a_member_that_does_not_poll_loses_its_partitions_and_gets_them_back(
         (answer,) = topics.admin.describe_consumer_groups([settings.group]).values()
         return not answer.result(PATIENCE_SECONDS).members
 
-    until(alone, "the group throws the member out")
+    until(alone, "the group removes the member")
     member.polls(source, lambda: "lost" in dict(member.events), "the loss")
     member.holds(source, {partition})
-    told = [event for event, _ in member.events]
-    assert set(told) == {"assigned", "lost"}, told  # on a busy machine more than once
+    events = [event for event, _ in member.events]
+    assert set(events) == {"assigned", "lost"}, events  # on a busy machine more than once
     assert "max.poll.interval.ms" in caplog.text
     member.messages.clear()
     backend.produce(partition, b"new")
-    assert source.poll(0.2) == {}  # silent, as every partition that has just been assigned
+    assert source.poll(0.2) == {}  # silent, as every newly assigned partition
     source.resume(partition, 2)
     member.receives(source, partition, 2)
     assert member.offsets(partition) == [2, 3]
@@ -92,7 +92,7 @@ def test_a_topic_that_comes_later(backend: KafkaBackend, caplog: pytest.LogCaptu
     backend.topics.admin.delete_topics([topic])[topic].result(PATIENCE_SECONDS)
 
 
-def test_what_the_group_cannot_be_told_is_logged(
+def test_a_failed_commit_of_a_group_offset_is_logged(
     backend: KafkaBackend, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -102,12 +102,12 @@ def test_what_the_group_cannot_be_told_is_logged(
     member.holds(source, {partition})
     missing = Partition(backend.topics.unique("missing"), 3)
     source.commit_group_offset({missing: 7})
-    told = f"the group does not know of {missing} 7"
-    member.polls(source, lambda: told in caplog.text, "the failure")
+    text = f"group offsets are not committed: {missing} 7"
+    member.polls(source, lambda: text in caplog.text, "the failure")
     source.close()
 
 
-def test_resuming_waits_until_the_client_can(
+def test_a_seek_that_the_client_refuses_is_retried(
     backend: KafkaBackend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     partition = Partition(backend.topic(), 0)
@@ -116,7 +116,7 @@ def test_resuming_waits_until_the_client_can(
     refusals = 3
 
     class Reluctant:
-        """A client that is not ready to seek at first."""
+        """A client that refuses the first seeks."""
 
         def __init__(self, *arguments: object) -> None:
             self._consumer = input_consumer(*arguments)  # type: ignore[arg-type]  # passed through
@@ -142,13 +142,13 @@ def test_resuming_waits_until_the_client_can(
     source.close()
 
 
-def test_the_end_of_a_partition_that_was_never_read_is_not_known(backend: KafkaBackend) -> None:
+def test_the_end_of_a_partition_that_was_never_read_is_unknown(backend: KafkaBackend) -> None:
     source = backend.transport().input([backend.topic()], Member())
     assert source.known_end(Partition(backend.topics.unique("nowhere"), 3)) is None
     source.close()
 
 
-def test_what_cannot_be_read_is_not_unread(backend: KafkaBackend) -> None:
+def test_records_that_cannot_be_delivered_are_not_unread(backend: KafkaBackend) -> None:
     partition = Partition(backend.topic(), 0)
     producer = backend.transactional_producer()
     for commit in (True, False, False):
@@ -176,7 +176,7 @@ def test_what_cannot_be_read_is_not_unread(backend: KafkaBackend) -> None:
     source.close()
 
 
-def test_a_partition_that_is_not_ours_cannot_be_resumed(backend: KafkaBackend) -> None:
+def test_a_partition_that_is_not_assigned_cannot_be_resumed(backend: KafkaBackend) -> None:
     partition = Partition(backend.topic(), 0)
     member = Member()
     source = backend.transport().input([partition.topic], member)
@@ -205,10 +205,10 @@ def test_a_seek_that_the_client_forgets_skips_nothing(topics: Topics, more: int)
 
 
 @pytest.mark.parametrize("rebalance", Rebalance)
-def test_the_client_never_looks_for_an_end_itself(
+def test_the_client_never_looks_up_an_end_itself(
     topics: Topics, rebalance: Rebalance, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """For when it finds one after a seek, it forgets the seek, and skips records."""
+    """When it finds one after a seek, it forgets the seek and skips records."""
     backend = KafkaBackend(topics, rebalance)
     partition = Partition(backend.topic(), 0)
     backend.produce(partition, b"value")
@@ -225,16 +225,16 @@ def test_the_client_never_looks_for_an_end_itself(
 
 
 @pytest.mark.parametrize("rebalance", Rebalance)
-def test_partitions_whose_ends_are_not_known_are_read_although_the_first_fetch_fails(
+def test_partitions_with_unknown_ends_are_read_although_the_first_fetch_fails(
     topics: Topics,
     rebalance: Rebalance,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    def silent(_: OffsetReader, __: Sequence[Partition]) -> Mapping[Partition, int]:
+    def no_answer(_: OffsetReader, __: Sequence[Partition]) -> Mapping[Partition, int]:
         raise RetriableError("no answer")
 
-    monkeypatch.setattr(OffsetReader, "ends", silent)
+    monkeypatch.setattr(OffsetReader, "ends", no_answer)
     caplog.set_level(logging.DEBUG, "stream_fs")
     backend = KafkaBackend(topics, rebalance)
     topic = backend.topic(3)
@@ -288,7 +288,7 @@ def test_partitions_whose_ends_are_not_known_are_read_although_the_first_fetch_f
     source.close()
 
 
-def test_a_record_that_comes_alone_is_not_kept_waiting_for_others(backend: KafkaBackend) -> None:
+def test_a_single_record_is_not_delayed(backend: KafkaBackend) -> None:
     partition = Partition(backend.topic(), 0)
     backend.produce(partition, b"alone")
     member = Member()

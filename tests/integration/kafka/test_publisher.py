@@ -1,4 +1,4 @@
-"""The publisher beyond its contract: sizes, places that are not there, and time."""
+"""The publisher beyond its contract: sizes, missing partitions, and timeouts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.support.configurations import LEAST, loaded
 from tests.support.existing_topics import Existing
 
 
-def test_a_record_larger_than_the_client_takes(backend: KafkaBackend) -> None:
+def test_a_record_larger_than_the_client_accepts(backend: KafkaBackend) -> None:
     topic = backend.topic()
     settings = replace(backend.settings(), largest_message=100_000)
     publisher = owner(KafkaPublisher(settings, backend.topics.unique("id")))
@@ -35,7 +35,7 @@ def test_a_record_larger_than_the_client_takes(backend: KafkaBackend) -> None:
     publisher.close()
 
 
-def test_a_record_larger_than_the_topic_takes(backend: KafkaBackend) -> None:
+def test_a_record_larger_than_the_topic_allows(backend: KafkaBackend) -> None:
     topic = backend.topics.create(config={"max.message.bytes": "10000"})
     publisher = owner(backend.transport().publisher(Partition(topic, 0)))
     publisher.begin()
@@ -55,7 +55,7 @@ def test_a_record_larger_than_the_topic_takes(backend: KafkaBackend) -> None:
 def test_a_dead_letter_of_the_largest_record_that_an_input_topic_may_hold(
     backend: KafkaBackend, tmp_path: Path
 ) -> None:
-    """It goes whole, with the largest headers that are added to it."""
+    """It is published whole, with the largest headers that are added to it."""
     largest = 100_000
     configuration = loaded(
         tmp_path, f"{LEAST}largest_message = {largest}\n[limits]\nrecord_bytes = {largest}\n"
@@ -100,9 +100,9 @@ def test_the_largest_dead_letter(backend: KafkaBackend) -> None:
 
 
 def assert_carried(backend: KafkaBackend, largest: int, payload: Payload) -> None:
-    """A dead letter passes the client and a topic that is as it was planned."""
-    plan = dead_letters_spec("letters", 1, largest)
-    topic = backend.topics.create(config=plan.config)
+    """A dead letter is accepted by the client and by a topic as specified."""
+    spec = dead_letters_spec("letters", 1, largest)
+    topic = backend.topics.create(config=spec.config)
     settings = replace(backend.settings(), largest_message=largest)
     publisher = owner(KafkaPublisher(settings, backend.topics.unique("id")))
     publisher.begin()
@@ -113,7 +113,7 @@ def assert_carried(backend: KafkaBackend, largest: int, payload: Payload) -> Non
     assert found == Published(payload.key, payload.value, payload.headers)
 
 
-def test_a_partition_that_is_not_there(backend: KafkaBackend) -> None:
+def test_a_partition_that_does_not_exist(backend: KafkaBackend) -> None:
     topic = backend.topic()
     publisher = owner(backend.transport().publisher(Partition(topic, 0)))
     publisher.begin()
@@ -139,7 +139,7 @@ def test_more_records_than_the_client_queues(backend: KafkaBackend) -> None:
     publisher.close()
 
 
-def test_who_is_fenced_while_sending(backend: KafkaBackend) -> None:
+def test_a_producer_is_fenced_while_sending(backend: KafkaBackend) -> None:
     topic = backend.topic()
     name = backend.topics.unique("id")
     settings = backend.settings(properties={"queue.buffering.max.messages": 10})
@@ -150,7 +150,7 @@ def test_who_is_fenced_while_sending(backend: KafkaBackend) -> None:
     with pytest.raises(FencedError) as caught:
         old.send([OutgoingRecord(topic, None, b"old", partition=0)] * 1000)
     assert not caught.value.outcome_unknown
-    with pytest.raises(FencedError, match="has to be taken over"):
+    with pytest.raises(FencedError, match="has to be acquired"):
         old.begin()
     assert backend.published(topic) == []
     old.close()
@@ -172,7 +172,7 @@ def test_records_that_are_not_acknowledged_in_time_void_the_transaction(
     assert backend.published(topic) == []
 
 
-def test_a_transaction_that_takes_too_long_is_fenced(own_backend: KafkaBackend) -> None:
+def test_a_transaction_that_times_out_is_fenced(own_backend: KafkaBackend) -> None:
     topic = own_backend.topic()
     settings = replace(own_backend.settings(), transaction_timeout=5.0)
     publisher = KafkaPublisher(settings, own_backend.topics.unique("id"))
@@ -183,7 +183,7 @@ def test_a_transaction_that_takes_too_long_is_fenced(own_backend: KafkaBackend) 
     until(lambda: own_backend.end_of(place) > end, "the broker ends the transaction")
     with pytest.raises(FencedError, match="open for longer than 5 s") as caught:
         publisher.commit()
-    assert caught.value.outcome_unknown, "no other owner has taken over"
+    assert caught.value.outcome_unknown, "there is no other owner"
     owner(publisher).begin()
     publisher.send([OutgoingRecord(topic, b"key", b"again", partition=0)])
     publisher.commit()

@@ -1,4 +1,4 @@
-"""Who may not come in, or may not do what is needed, is told what to change."""
+"""Failed logins and missing rights are reported with what to change."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def test_a_wrong_password_is_named_and_not_shown(own_broker: Broker) -> None:
     assert "wrong-horse" not in str(caught.value)
 
 
-def test_a_wrong_password_is_known_to_who_waits(own_broker: Broker) -> None:
+def test_a_wrong_password_is_the_connection_error(own_broker: Broker) -> None:
     publisher = KafkaTransport(alice(own_broker, "wrong-horse"), "stream", str).publisher(
         Partition("topic", 0)
     )
-    until(lambda: publisher.acquire() or publisher.connection.error is not None, "it is told")
+    until(lambda: publisher.acquire() or publisher.connection.error is not None, "the error")
     assert "sasl.password" in str(publisher.connection.error)
     publisher.close()
 
@@ -60,8 +60,8 @@ def test_a_topic_without_rights(own_broker: Broker, own_backend: KafkaBackend) -
 def test_a_transactional_id_without_rights(own_broker: Broker, own_backend: KafkaBackend) -> None:
     transport = KafkaTransport(alice(own_broker), "stream", own_backend.state_topic)
     publisher = transport.publisher(Partition(own_backend.topic(), 0))
-    with pytest.raises(FatalError, match=r"taking over group/.*right to write transactional ids"):
-        until(publisher.acquire, "it is told")
+    with pytest.raises(FatalError, match=r"acquiring group/.*right to write transactional ids"):
+        until(publisher.acquire, "the error")
     publisher.close()
 
 

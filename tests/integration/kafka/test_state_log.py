@@ -1,4 +1,4 @@
-"""The state log beyond its contract: compaction, and topics that are not there."""
+"""The state log beyond its contract: compaction, and missing topics."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_a_compacted_log_has_gaps(own_backend: KafkaBackend) -> None:
     newest: dict[bytes, tuple[int, bytes | None]] = {}
 
     def publish(*keys: bytes) -> None:
-        """More of the same keys: a new segment lets the old ones be compacted."""
+        """Publish these keys again; a new segment allows the old ones to be compacted."""
         publisher.begin()
         values = [next(numbers).to_bytes(4, "big") + bytes(200_000) for _ in keys]
         sent = [
@@ -58,7 +58,7 @@ def test_a_compacted_log_has_gaps(own_backend: KafkaBackend) -> None:
     publisher.close()
 
 
-def test_a_state_topic_that_is_not_there(backend: KafkaBackend) -> None:
+def test_a_missing_state_topic(backend: KafkaBackend) -> None:
     missing = backend.topics.unique("missing")
     log = KafkaTransport(backend.settings(), "stream", lambda _: missing).state_log(
         Partition("input", 0)
@@ -68,7 +68,7 @@ def test_a_state_topic_that_is_not_there(backend: KafkaBackend) -> None:
     log.close()
 
 
-def test_a_place_behind_the_end_is_an_error(backend: KafkaBackend) -> None:
+def test_an_offset_behind_the_end_is_an_error(backend: KafkaBackend) -> None:
     partition = Partition(backend.topic(), 0)
     log = backend.transport().state_log(partition)
     with pytest.raises(FatalError, match=rf"{backend.state_topic(partition.topic)}/0 has no.* 50"):

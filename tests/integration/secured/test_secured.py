@@ -193,7 +193,7 @@ REFUSED = {
         ELSEWHERE,
         {},
         PASSWORD,
-        ["certificate is not valid for '127.0.0.1'", "name the broker in kafka.bootstrap as"],
+        ["certificate is not valid for '127.0.0.1'", "use the name in the broker's certificate"],
     ),
     "expired": (
         EXPIRED,

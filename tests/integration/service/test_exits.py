@@ -56,10 +56,12 @@ def test_topics_that_are_missing_or_wrong_are_named(
     (topic,) = stream.inputs
     first = service(stream)
     assert first.ends() == 1
-    assert f"topic {topic} does not exist: check stream.topics, or make it" in first.said
+    assert f"topic {topic} does not exist: check stream.topics, or create it" in first.said
     names = [f"{topic}.state", f"{stream.name}.rankings", f"{stream.name}.dead-letters"]
     for name in names:
-        assert f"topic {name} does not exist: make it with `stream-fs topics create`" in first.said
+        assert (
+            f"topic {name} does not exist: create it with `stream-fs topics create`" in first.said
+        )
 
     wrong = [
         NewTopic(topic, 2, config={"cleanup.policy": "compact"}),

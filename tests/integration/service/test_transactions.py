@@ -29,7 +29,7 @@ class Refused(KafkaPublisher):
 
 class RefusingTransport(KafkaTransport):
     def publisher(self, partition: Partition, *, legacy: bool = False) -> KafkaPublisher:
-        return Refused(self._settings, self._id(str(partition), legacy=legacy))
+        return Refused(self._settings, self._transactional_id(str(partition), legacy=legacy))
 
 
 def test_an_aborted_chunk_is_sent_again(make_stream: MakeStream, member: MakeMember) -> None:

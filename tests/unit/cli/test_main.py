@@ -459,7 +459,7 @@ def test_a_missing_input_topic_names_the_way_out(config: str, capsys: Capture) -
     said = {line.split()[1]: line for line in capsys.readouterr().out.splitlines()}
     assert "check stream.topics" in said["digits"]
     assert "`stream-fs topics create --partitions N`" in said["digits"]
-    assert "make it with `stream-fs topics create`" in said["digits.state"]
+    assert "create it with `stream-fs topics create`" in said["digits.state"]
 
 
 def test_an_input_topic_that_does_not_exist_is_made_as_told(broker: Existing, config: str) -> None:

@@ -1,4 +1,4 @@
-"""What is common to the clients: their log."""
+"""The log lines of the clients."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from stream_fs.kafka.clients import LOGGER
 ATTEMPT = ("%s [%s] %s", "FAIL", "client", "connection refused")
 
 
-def test_the_clients_lines_are_logged(caplog: pytest.LogCaptureFixture) -> None:
+def test_log_lines_of_a_client_are_logged(caplog: pytest.LogCaptureFixture) -> None:
     LOGGER.warning("%s [%s] %s", "GETPID", "client", "retrying")
     assert caplog.messages == ["GETPID [client] retrying"]
 
 
-def test_failed_attempts_to_connect_are_for_debugging(caplog: pytest.LogCaptureFixture) -> None:
+def test_failed_connection_attempts_are_logged_at_level_debug_only(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     LOGGER.error(*ATTEMPT)
     assert caplog.messages == []
     with caplog.at_level(logging.DEBUG, LOGGER.name):

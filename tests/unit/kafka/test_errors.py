@@ -1,4 +1,4 @@
-"""What the client library says, in the words of our error tree."""
+"""Client errors, translated into the error tree of the package."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def error(
 
 
 @pytest.mark.parametrize(
-    ("code", "nobody"),
+    ("code", "unknown"),
     [
         (KafkaError._FENCED, False),
         (KafkaError.PRODUCER_FENCED, False),
@@ -31,14 +31,14 @@ def error(
         (KafkaError.INVALID_PRODUCER_ID_MAPPING, True),
     ],
 )
-def test_who_is_to_blame_for_a_fence_is_told_apart(code: int, nobody: bool) -> None:
+def test_a_fenced_error_says_whether_there_is_another_owner(code: int, unknown: bool) -> None:
     found = classify(error(code), "aborting")
     assert isinstance(found, FencedError)
-    assert found.outcome_unknown == nobody
+    assert found.outcome_unknown == unknown
 
 
 @pytest.mark.parametrize(
-    ("said", "expected"),
+    ("reported", "expected"),
     [
         (error(KafkaError._FENCED, fatal=True), FencedError),
         (error(KafkaError.PRODUCER_FENCED), FencedError),
@@ -50,26 +50,26 @@ def test_who_is_to_blame_for_a_fence_is_told_apart(code: int, nobody: bool) -> N
         (error(KafkaError._TRANSPORT), RetriableError),
         (error(KafkaError._ALL_BROKERS_DOWN), RetriableError),
         (error(KafkaError.NOT_COORDINATOR, retriable=True), RetriableError),
-        # An admin client does not call what a broker says after its restart retriable.
+        # An admin client does not flag errors of a restarted broker as retriable.
         (error(KafkaError.FENCED_LEADER_EPOCH), RetriableError),
         (error(KafkaError.NOT_LEADER_FOR_PARTITION), RetriableError),
         (error(KafkaError.COORDINATOR_NOT_AVAILABLE), RetriableError),
         (error(KafkaError.UNKNOWN_PRODUCER_ID, abort=True), AbortableError),
-        # Somebody may set the clock right.
+        # The clock may be corrected.
         (error(KafkaError.INVALID_TIMESTAMP, abort=True), AbortableError),
         (error(KafkaError._TIMED_OUT, retriable=True, abort=True), AbortableError),
         (error(KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER, fatal=True), FatalError),
         (error(KafkaError._STATE), FatalError),
-        # An abort would not help, and neither would another try.
+        # Neither an abort nor a retry helps.
         (error(KafkaError.TOPIC_AUTHORIZATION_FAILED, abort=True), FatalError),
         (error(KafkaError.MSG_SIZE_TOO_LARGE, abort=True), FatalError),
         (error(KafkaError._UNKNOWN_TOPIC, abort=True), FatalError),
     ],
 )
-def test_the_class_says_what_can_be_done(said: KafkaError, expected: type[TransportError]) -> None:
-    found = classify(said, "committing")
+def test_the_class_says_how_to_react(reported: KafkaError, expected: type[TransportError]) -> None:
+    found = classify(reported, "committing")
     assert type(found) is expected
-    assert str(found).startswith(f"committing: said so [{said.name()}]")
+    assert str(found).startswith(f"committing: said so [{reported.name()}]")
 
 
 @pytest.mark.parametrize(
@@ -98,12 +98,11 @@ def test_a_fatal_error_names_what_to_change(code: int, setting: str) -> None:
 @pytest.mark.parametrize(
     ("code", "advice"),
     [
-        (KafkaError.FENCED_INSTANCE_ID, "give every process one of its own"),
+        (KafkaError.FENCED_INSTANCE_ID, "give every process its own"),
         (KafkaError.UNRELEASED_INSTANCE_ID, "session timeout"),
     ],
 )
 def test_the_cause_of_a_fatal_error_is_found_in_its_text(code: int, advice: str) -> None:
-    """The client reports it as `_FATAL`, and the cause in words only."""
     text = f"Fatal error: {KafkaError(code).str()}: Fatal consumer error"
     found = classify(KafkaError(KafkaError._FATAL, text, fatal=True), "polling")
     assert isinstance(found, FatalError)
@@ -113,7 +112,7 @@ def test_the_cause_of_a_fatal_error_is_found_in_its_text(code: int, advice: str)
     assert advice not in str(other)
 
 
-def test_a_topic_that_is_not_there_yet_may_come() -> None:
+def test_a_missing_topic_is_retriable() -> None:
     found = classify(error(KafkaError.UNKNOWN_TOPIC_OR_PART), "asking")
     assert isinstance(found, RetriableError)
     assert "stream-fs topics create" in str(found)
@@ -134,13 +133,9 @@ def test_a_delivery_error_voids_the_transaction_unless_it_is_worse() -> None:
     assert isinstance(classify(denied, "sending", otherwise=AbortableError), FatalError)
 
 
-def said(code: int, text: str) -> KafkaError:
-    return KafkaError(code, text)
-
-
 def test_the_reason_of_a_refused_connection_is_shown() -> None:
     connection = ConnectionState()
-    connection.note(said(KafkaError._AUTHENTICATION, "wrong credentials"))
+    connection.record_error(KafkaError(KafkaError._AUTHENTICATION, "wrong credentials"))
     found = classify(error(KafkaError._TIMED_OUT), "committing", connection)
     assert isinstance(found, RetriableError)
     assert "wrong credentials" in str(found)
@@ -148,46 +143,46 @@ def test_the_reason_of_a_refused_connection_is_shown() -> None:
 
 
 @pytest.mark.parametrize("code", [KafkaError._TRANSPORT, KafkaError._RESOLVE])
-def test_when_all_brokers_are_down_the_last_attempt_tells_why(code: int) -> None:
+def test_when_all_brokers_are_down_the_last_attempt_is_the_reason(code: int) -> None:
     connection = ConnectionState()
-    connection.note(said(code, "connection refused"))
+    connection.record_error(KafkaError(code, "connection refused"))
     assert connection.error is None  # it may be one of several
-    connection.note(said(KafkaError._ALL_BROKERS_DOWN, "1/1 brokers are down"))
+    connection.record_error(KafkaError(KafkaError._ALL_BROKERS_DOWN, "1/1 brokers are down"))
     assert (
         connection.error
         == "connection refused (check kafka.bootstrap, and security.protocol in kafka.properties)"
     )
-    connection.note(said(code, "no route"))
+    connection.record_error(KafkaError(code, "no route"))
     assert (
         connection.error
         == "no route (check kafka.bootstrap, and security.protocol in kafka.properties)"
     )
 
 
-def test_brokers_that_are_down_without_a_word() -> None:
+def test_brokers_that_are_down_without_a_reason() -> None:
     connection = ConnectionState()
-    connection.note(said(KafkaError._ALL_BROKERS_DOWN, "1/1 brokers are down"))
+    connection.record_error(KafkaError(KafkaError._ALL_BROKERS_DOWN, "1/1 brokers are down"))
     assert connection.error is not None
     assert connection.error.startswith("1/1 brokers are down")
 
 
-def test_a_refusal_tells_more_than_what_follows_it() -> None:
+def test_the_reason_of_a_refused_connection_outlasts_later_errors() -> None:
     connection = ConnectionState()
-    connection.note(said(KafkaError._ALL_BROKERS_DOWN, "1/1 brokers are down"))
-    connection.note(said(KafkaError._SSL, "certificate verify failed"))
-    connection.note(said(KafkaError._TRANSPORT, "disconnected"))
-    connection.note(said(KafkaError._ALL_BROKERS_DOWN, "1/1 brokers are down"))
+    connection.record_error(KafkaError(KafkaError._ALL_BROKERS_DOWN, "1/1 brokers are down"))
+    connection.record_error(KafkaError(KafkaError._SSL, "certificate verify failed"))
+    connection.record_error(KafkaError(KafkaError._TRANSPORT, "disconnected"))
+    connection.record_error(KafkaError(KafkaError._ALL_BROKERS_DOWN, "1/1 brokers are down"))
     assert connection.error is not None
     assert connection.error.startswith("certificate verify failed")
     assert "ssl.ca.location" in connection.error
 
 
-def test_trouble_is_over_when_a_broker_answers() -> None:
+def test_an_answer_of_a_broker_clears_the_error() -> None:
     connection = ConnectionState()
-    connection.note(said(KafkaError._SSL, "certificate verify failed"))
+    connection.record_error(KafkaError(KafkaError._SSL, "certificate verify failed"))
     connection.clear()
     assert connection.error is None
-    connection.note(said(KafkaError._ALL_BROKERS_DOWN, "1/1 brokers are down"))
+    connection.record_error(KafkaError(KafkaError._ALL_BROKERS_DOWN, "1/1 brokers are down"))
     assert connection.error is not None
     assert connection.error.startswith("1/1 brokers are down")
 
@@ -198,7 +193,7 @@ def test_errors_are_translated() -> None:
     assert isinstance(caught.value.__cause__, KafkaException)
 
 
-def test_an_error_that_met_a_callback_is_translated_too() -> None:
+def test_an_error_that_is_raised_during_a_callback_is_translated() -> None:
     first = KafkaException(error(KafkaError._FENCED, fatal=True))
     with pytest.raises(FencedError), translate_errors("flushing"):
         raise SystemError("returned a result with an exception set") from first

@@ -1,4 +1,4 @@
-"""A question for offsets comes to an end, whatever the client does."""
+"""Reading offsets within a timeout, whatever the client does."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from stream_fs.pipeline.ports import Partition
 PLACE = Partition("state", 1)
 
 
-class Client:
-    """Waits for a broker that is gone, until it has been told so often who leads instead."""
+class FakeAdmin:
+    """Waits for a broker that is gone, until it has refreshed the leaders `looks` times."""
 
     def __init__(self, looks: int, error: int | None = None) -> None:
         self._needed = looks
@@ -48,7 +48,7 @@ class Client:
         return 0
 
 
-def asking(client: Client, timeout: float) -> OffsetReader:
+def reader(client: FakeAdmin, timeout: float) -> OffsetReader:
     return OffsetReader(cast(AdminClient, client), ConnectionState(), timeout)
 
 
@@ -57,47 +57,47 @@ def _short_attempts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(offsets, "_ATTEMPT_SECONDS", 0.01)
 
 
-def test_leaders_are_asked_for_again_where_nobody_answers() -> None:
-    client = Client(looks=3)
-    assert asking(client, 60.0).ends([PLACE]) == {PLACE: 7}
+def test_leaders_are_refreshed_until_there_is_an_answer() -> None:
+    client = FakeAdmin(looks=3)
+    assert reader(client, 60.0).ends([PLACE]) == {PLACE: 7}
     assert client.looks == 3
 
 
-def test_a_client_that_ignores_its_limit_is_not_waited_for() -> None:
-    client = Client(looks=1_000_000)
+def test_a_client_that_exceeds_its_timeout_is_not_waited_for() -> None:
+    client = FakeAdmin(looks=1_000_000)
     with pytest.raises(RetriableError, match=r"offsets of state/1: .*TIMED_OUT"):
-        asking(client, 0.02).first(PLACE)
+        reader(client, 0.02).first(PLACE)
     assert client.looks >= 1
 
 
-def test_another_error_is_told_at_once() -> None:
-    client = Client(looks=1, error=KafkaError.NOT_LEADER_FOR_PARTITION)
+def test_another_error_is_raised_at_once() -> None:
+    client = FakeAdmin(looks=1, error=KafkaError.NOT_LEADER_FOR_PARTITION)
     with pytest.raises(RetriableError, match="NOT_LEADER"):
-        asking(client, 3600.0).last_stable_offset(PLACE)
+        reader(client, 3600.0).last_stable_offset(PLACE)
     assert client.looks == 1
 
 
-def test_a_partition_that_is_not_there_yet() -> None:
-    client = Client(looks=1)
+def test_a_partition_that_does_not_exist_yet() -> None:
+    client = FakeAdmin(looks=1)
     with pytest.raises(RetriableError, match=r"state has 2 partitions.*stream-fs topics create"):
-        asking(client, 3600.0).ends([PLACE, Partition("state", 2)])
+        reader(client, 3600.0).ends([PLACE, Partition("state", 2)])
 
 
-def test_those_in_a_hurry_wait_less() -> None:
+def test_a_shorter_timeout_applies() -> None:
     began = time.monotonic()
     with pytest.raises(RetriableError):
-        asking(Client(looks=1_000_000), 3600.0).within(0.02).first(PLACE)
+        reader(FakeAdmin(looks=1_000_000), 3600.0).within(0.02).first(PLACE)
     assert time.monotonic() - began < 3600.0
 
 
-def test_each_question_begins_with_progress() -> None:
-    questions = []
-    client = cast(AdminClient, Client(looks=1))
-    asked = OffsetReader(client, ConnectionState(), 10.0, lambda: questions.append(len(questions)))
+def test_progress_is_reported_before_each_request() -> None:
+    requests = []
+    client = cast(AdminClient, FakeAdmin(looks=1))
+    asked = OffsetReader(client, ConnectionState(), 10.0, lambda: requests.append(len(requests)))
     asked.within(5.0).first(PLACE)
     asked.last_stable_offset(PLACE)
     assert asked.count(PLACE.topic) == 2
-    assert questions == [0, 1, 2]
+    assert requests == [0, 1, 2]
 
 
 @pytest.mark.parametrize(

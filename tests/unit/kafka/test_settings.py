@@ -1,9 +1,7 @@
-"""The properties that the clients get."""
+"""The properties of every client."""
 
 from __future__ import annotations
 
-import threading
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,14 +10,14 @@ from stream_fs.errors import InvalidParameter
 from stream_fs.kafka import ClientSettings, KafkaTransport, Rebalance
 from stream_fs.kafka.clients import state_consumer, transactional_producer
 from stream_fs.kafka.errors import ConnectionState
-from stream_fs.kafka.settings import Property, is_secret, refusal
+from stream_fs.kafka.settings import Property, is_secret
 
 
 def settings(**more: Any) -> ClientSettings:
     return ClientSettings("broker:9092", "group", **more)
 
 
-def test_nothing_is_committed_or_skipped_behind_our_back() -> None:
+def test_the_client_commits_and_skips_nothing_by_itself() -> None:
     for properties in (settings().consumer(), settings().state_reader()):
         assert properties["enable.auto.commit"] is False
         assert properties["enable.auto.offset.store"] is False
@@ -41,7 +39,7 @@ def test_the_rebalance_protocol(rebalance: Rebalance, expected: dict[str, str]) 
     assert {name: properties[name] for name in names & properties.keys()} == expected
 
 
-def test_only_what_is_committed_is_read() -> None:
+def test_only_committed_records_are_read() -> None:
     chosen = settings()
     for reading in (chosen.consumer(), chosen.state_reader(), chosen.ranking_reader()):
         assert reading["isolation.level"] == "read_committed"
@@ -49,24 +47,29 @@ def test_only_what_is_committed_is_read() -> None:
         settings(properties={"isolation.level": "read_uncommitted"})
 
 
-def test_the_state_reader_does_not_take_part_in_the_group() -> None:
+def test_the_state_reader_is_not_in_the_group() -> None:
     properties = settings(rebalance=Rebalance.CONSUMER).state_reader()
     assert "group.protocol" not in properties
 
 
 def test_the_producer_is_transactional() -> None:
-    properties = settings(transaction_timeout=12.5, largest_message=2_000_000).producer("g/t/0")
+    properties = settings(
+        transaction_timeout=12.5, largest_message=2_000_000
+    ).transactional_producer("g/t/0")
     assert properties["transactional.id"] == "g/t/0"
     assert properties["transaction.timeout.ms"] == 12_500
     assert properties["message.max.bytes"] == 2_065_536
 
 
-def test_a_batch_is_no_larger_than_what_every_topic_allows() -> None:
+def test_a_batch_is_no_larger_than_every_topic_allows() -> None:
     """The client does not divide a batch that the broker refuses."""
 
     def size(largest: int, **properties: Property) -> int:
         chosen = settings(largest_message=largest, properties=properties)
-        (both,) = {chosen.producer("id")["batch.size"], chosen.feeder()["batch.size"]}
+        (both,) = {
+            chosen.transactional_producer("id")["batch.size"],
+            chosen.record_producer()["batch.size"],
+        }
         return int(both)
 
     assert size(1_000_000) == size(5_000_000) == 1_000_000
@@ -75,10 +78,15 @@ def test_a_batch_is_no_larger_than_what_every_topic_allows() -> None:
     assert size(5_000_000, **{"batch.size": 2_000_000}) == 1_000_000
 
 
-def test_a_connection_that_is_silent_for_as_long_as_a_call_waits_is_given_up() -> None:
+def test_the_socket_timeout_is_no_longer_than_a_call_waits() -> None:
     def limits(**more: Any) -> list[int]:
         chosen = settings(**more)
-        clients = (chosen.consumer(), chosen.state_reader(), chosen.producer("id"), chosen.admin())
+        clients = (
+            chosen.consumer(),
+            chosen.state_reader(),
+            chosen.transactional_producer("id"),
+            chosen.admin(),
+        )
         return [properties["socket.timeout.ms"] for properties in clients]
 
     assert limits() == [30_000, 30_000, 30_000, 10_000]
@@ -90,12 +98,12 @@ def test_a_connection_that_is_silent_for_as_long_as_a_call_waits_is_given_up() -
     assert limits(properties={"socket.timeout.ms": 1234}) == [1234] * 4
 
 
-def test_the_users_properties_go_over_the_measured_ones() -> None:
+def test_the_users_properties_override_the_measured_defaults() -> None:
     chosen = settings(properties={"fetch.queue.backoff.ms": 50, "retry.backoff.ms": 20})
     assert settings().consumer()["fetch.queue.backoff.ms"] == 10
     assert chosen.consumer()["fetch.queue.backoff.ms"] == 50
-    assert settings().producer("id")["retry.backoff.ms"] == 10
-    assert chosen.producer("id")["retry.backoff.ms"] == 20
+    assert settings().transactional_producer("id")["retry.backoff.ms"] == 10
+    assert chosen.transactional_producer("id")["retry.backoff.ms"] == 20
 
 
 def test_a_client_gets_only_properties_that_it_reads() -> None:
@@ -106,7 +114,7 @@ def test_a_client_gets_only_properties_that_it_reads() -> None:
     given = {**shared, **reading, **writing}.items()
     assert chosen.consumer().items() & given == (shared | reading).items()
     assert chosen.state_reader().items() & given == (shared | reading).items()
-    assert chosen.producer("id").items() & given == (shared | writing).items()
+    assert chosen.transactional_producer("id").items() & given == (shared | writing).items()
     assert chosen.admin().items() & given == shared.items()
 
 
@@ -126,13 +134,13 @@ def test_a_client_gets_only_properties_that_it_reads() -> None:
         "transactional.id",
     ],
 )
-def test_what_correctness_rests_on_cannot_be_set(name: str) -> None:
+def test_properties_that_correctness_depends_on_cannot_be_set(name: str) -> None:
     with pytest.raises(InvalidParameter, match=rf"^{name} cannot be set: \w+"):
         settings(properties={name: "anything"})
 
 
 @pytest.mark.parametrize("name", ["session.timeout.ms", "heartbeat.interval.ms"])
-def test_what_the_broker_decides_cannot_be_set_with_kip_848(name: str) -> None:
+def test_properties_of_the_broker_cannot_be_set_with_kip_848(name: str) -> None:
     settings(properties={name: 6000})
     with pytest.raises(InvalidParameter, match=f"^{name} cannot be set .*group.consumer.{name}"):
         settings(properties={name: 6000}, rebalance=Rebalance.CONSUMER)
@@ -149,7 +157,7 @@ def test_what_the_broker_decides_cannot_be_set_with_kip_848(name: str) -> None:
         ({"properties": {"client.rack": ["a"]}}, "client.rack"),
     ],
 )
-def test_what_cannot_work_is_refused_by_name(wrong: dict[str, Any], named: str) -> None:
+def test_invalid_values_are_refused_by_name(wrong: dict[str, Any], named: str) -> None:
     with pytest.raises(InvalidParameter, match=f"^{named}: "):
         ClientSettings(**({"bootstrap": "broker:9092", "group": "group"} | wrong))
 
@@ -176,7 +184,7 @@ def test_an_unknown_property_is_named() -> None:
         "ssl.keystore.password",
     ],
 )
-def test_what_holds_a_secret_is_told_by_its_name(name: str) -> None:
+def test_properties_with_secrets_are_recognised_by_name(name: str) -> None:
     assert is_secret(name)
 
 
@@ -191,7 +199,7 @@ def test_what_holds_a_secret_is_told_by_its_name(name: str) -> None:
         "ssl.key.location",
     ],
 )
-def test_what_holds_none_may_be_shown(name: str) -> None:
+def test_other_properties_may_be_shown(name: str) -> None:
     assert not is_secret(name)
 
 
@@ -199,24 +207,8 @@ def test_secrets_are_not_shown() -> None:
     properties = {"sasl.password": "hunter2", "ssl.key.password": "hunter3", "client.rack": "r1"}
     chosen = settings(properties=properties)
     assert "hunter" not in repr(chosen)
-    said = "hunter2 and hunter3 do not work in r1"
-    assert chosen.redacted(said) == "*** and *** do not work in r1"
-
-
-def test_the_library_judges_a_property_without_a_client() -> None:
-    before = threading.active_count(), len(list(Path("/proc/self/task").iterdir()))
-    right: dict[str, Property] = {
-        "client.rack": "r",
-        "check.crcs": False,
-        "fetch.wait.max.ms": "5",
-        "ssl.ca.location": "/not/here",
-        "compression.type": "zstd",
-        "sasl.mechanism": "PLAIN",
-    }
-    for name, value in right.items():
-        assert refusal(name, value) is None
-    assert refusal("compression.type", "zip") == 'Invalid value "zip"'
-    assert (threading.active_count(), len(list(Path("/proc/self/task").iterdir()))) == before
+    text = "hunter2 and hunter3 do not work in r1"
+    assert chosen.redacted(text) == "*** and *** do not work in r1"
 
 
 def test_secrets_are_not_shown_when_a_client_cannot_be_made() -> None:

@@ -176,13 +176,13 @@ from tests.support.configurations import LEAST, loaded, problems, with_lines
             "kafka.properties",
             '"bootstrap.servers" = "b"',
             'kafka.properties."bootstrap.servers": bootstrap.servers cannot be set: '
-            "it is a setting of its own, kafka.bootstrap",
+            "it is set by kafka.bootstrap",
         ),
         (
             "kafka.properties",
             '"group.protocol" = "classic"',
             'kafka.properties."group.protocol": group.protocol cannot be set: '
-            "it is a setting of its own, kafka.protocol",
+            "it is set by kafka.protocol",
         ),
         (
             "limits",

@@ -1,4 +1,4 @@
-"""Taking over goes on in short steps, and says now and then why it does not come to an end."""
+"""Acquiring in short steps, open outcomes, timeouts, and progress between blocking calls."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ class Unanswered:
         raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "no coordinator"))
 
 
-def test_a_publisher_that_cannot_be_taken_over_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_acquiring_in_vain_is_reported_from_time_to_time(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 1000.0
     monkeypatch.setattr(module, "transactional_producer", lambda *_: Unanswered())
     monkeypatch.setattr("stream_fs.kafka.publisher.time.monotonic", lambda: now)
     publisher = KafkaPublisher(ClientSettings("nowhere:1", "g", timeout=15.0), "g/in/0")
-    told = []
+    reported = []
     for _ in range(350):
         now += 0.1
         try:
             assert not publisher.acquire()
         except RetriableError as error:
-            told.append((round(now - 1000.0), str(error)))
-    assert [second for second, _ in told] == [15, 30]
-    assert "taking over g/in/0: no coordinator" in told[0][1]
+            reported.append((round(now - 1000.0), str(error)))
+    assert [second for second, _ in reported] == [15, 30]
+    assert "acquiring g/in/0: no coordinator" in reported[0][1]
 
 
 class Uncommitted(Unanswered):
-    """A producer that takes over, and never learns how its commit ended."""
+    """A producer that is acquired and whose commit is not answered."""
 
     def init_transactions(self, _: float) -> None: ...
 
@@ -52,7 +52,7 @@ class Uncommitted(Unanswered):
         raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "no answer"))
 
 
-def test_a_commit_that_is_open_is_given_up_and_not_sent_again(
+def test_a_commit_with_an_open_outcome_is_not_aborted_but_acquired_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(module, "transactional_producer", lambda *_: Uncommitted())
@@ -67,7 +67,7 @@ def test_a_commit_that_is_open_is_given_up_and_not_sent_again(
 
 
 class Fenced(Unanswered):
-    """A producer that takes over, and is fenced before it commits."""
+    """A producer that is acquired and fenced before it commits."""
 
     def init_transactions(self, _: float) -> None: ...
 
@@ -76,7 +76,7 @@ class Fenced(Unanswered):
 
 
 @pytest.mark.parametrize(("seconds", "timed_out"), [(59.0, False), (60.0, True)])
-def test_a_transaction_that_timed_out_was_not_fenced_by_another_owner(
+def test_after_a_transaction_timeout_there_is_no_other_owner(
     monkeypatch: pytest.MonkeyPatch, seconds: float, timed_out: bool
 ) -> None:
     now = 1000.0
@@ -89,11 +89,11 @@ def test_a_transaction_that_timed_out_was_not_fenced_by_another_owner(
     with pytest.raises(FencedError) as caught:
         publisher.commit()
     assert caught.value.outcome_unknown == timed_out
-    assert publisher.acquire(), "it may be taken over again either way"
+    assert publisher.acquire(), "it can be acquired again either way"
 
 
-class Steps(Uncommitted):
-    """A producer without a failure; it notes its calls that wait for the broker."""
+class Recording(Uncommitted):
+    """A producer without failures that records its blocking calls."""
 
     def __init__(self, steps: list[str]) -> None:
         self._steps = steps
@@ -114,11 +114,11 @@ class Steps(Uncommitted):
         self._steps.append("abort")
 
 
-def test_each_call_with_a_time_limit_begins_with_progress(
+def test_progress_is_reported_before_each_blocking_call(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     steps: list[str] = []
-    monkeypatch.setattr(module, "transactional_producer", lambda *_: Steps(steps))
+    monkeypatch.setattr(module, "transactional_producer", lambda *_: Recording(steps))
     publisher = KafkaPublisher(
         ClientSettings("nowhere:1", "g"), "g/in/0", lambda: steps.append("-")
     )

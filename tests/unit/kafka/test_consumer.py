@@ -1,4 +1,4 @@
-"""Partitions that are silent, slow or full of gaps, as a client of ours is told of them."""
+"""Partitions that are silent, slow or full of gaps, and closing during an outage."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from stream_fs.kafka.offsets import OffsetReader
 from stream_fs.kafka.settings import ClientSettings
 from stream_fs.pipeline.ports import Partition
 
-HOT, STILL = Partition("in", 0), Partition("in", 1)
+BUSY, QUIET = Partition("in", 0), Partition("in", 1)
 
 
 class Record:
-    """As the client delivers it."""
+    """A message of the client."""
 
     def __init__(self, partition: Partition, offset: int) -> None:
         self._partition, self._offset = partition, offset
@@ -43,17 +43,17 @@ class Record:
 
 
 class End(Record):
-    """What the client delivers at the end of a partition."""
+    """The event at the end of a partition."""
 
-    def error(self) -> KafkaError:  # type: ignore[override]  # in place of a record
+    def error(self) -> KafkaError:  # type: ignore[override]  # an event in place of a record
         return KafkaError(KafkaError._PARTITION_EOF)
 
 
-class Client:
-    """A consumer that delivers what the test says, and remembers what it was asked for."""
+class FakeClient:
+    """A consumer that delivers scripted messages and records seeks and assignments."""
 
     def __init__(self) -> None:
-        self.coming: list[Record] = []
+        self.arriving: list[Record] = []
         self.seeks: dict[Partition, list[int]] = defaultdict(list)
         self.cached: dict[Partition, int] = {}
         self.assigned: dict[Partition, int] = {}
@@ -82,8 +82,8 @@ class Client:
         self.seeks[partition].append(where.offset)
 
     def consume(self, _: int, __: float) -> list[Record]:
-        coming, self.coming = self.coming, []
-        return coming
+        arriving, self.arriving = self.arriving, []
+        return arriving
 
     def unsubscribe(self) -> None: ...
 
@@ -99,29 +99,29 @@ class Client:
         return 0, self.cached[partition]
 
 
-class Ends:
-    """What the broker says of the ends, in place of `OffsetReader`."""
+class FakeOffsets:
+    """The ends of partitions as the broker reports them, in place of `OffsetReader`."""
 
     def __init__(self) -> None:
-        self.real: dict[Partition, int] = {HOT: 0, STILL: 0}
+        self.ends_by_partition: dict[Partition, int] = {BUSY: 0, QUIET: 0}
         self.answers = True
         self.progressed = 0
 
     def progress(self) -> None:
         self.progressed += 1
 
-    def within(self, _: float) -> Ends:
+    def within(self, _: float) -> FakeOffsets:
         return self
 
     def ends(self, partitions: Sequence[Partition]) -> Mapping[Partition, int]:
         if not self.answers:
             raise RetriableError("no answer")
-        return {partition: self.real[partition] for partition in partitions}
+        return {partition: self.ends_by_partition[partition] for partition in partitions}
 
     last_stable_offsets = ends
 
 
-class Nobody:
+class IgnoredAssignment:
     def assigned(self, partitions: Sequence[Partition]) -> None: ...
 
     def revoked(self, partitions: Sequence[Partition]) -> None: ...
@@ -130,30 +130,32 @@ class Nobody:
 
 
 class Stage:
-    """An input that holds two partitions, and its surroundings."""
+    """A consumer with two assigned partitions, a fake client and a fake clock."""
 
     def __init__(self, patch: pytest.MonkeyPatch, *, answers: bool = True) -> None:
         self.now = 1000.0
-        self.client, self.ends = Client(), Ends()
+        self.client, self.ends = FakeClient(), FakeOffsets()
         self.ends.answers = answers
         patch.setattr(module, "input_consumer", lambda *_: self.client)
         patch.setattr("stream_fs.kafka.consumer.time.monotonic", lambda: self.now)
         settings = ClientSettings("nowhere:1", "g")
-        self.input = KafkaConsumer(settings, ["in"], Nobody(), cast(OffsetReader, self.ends))
-        places = [TopicPartition(*HOT), TopicPartition(*STILL)]
+        self.consumer = KafkaConsumer(
+            settings, ["in"], IgnoredAssignment(), cast(OffsetReader, self.ends)
+        )
+        places = [TopicPartition(*BUSY), TopicPartition(*QUIET)]
         self.client.assign(self.client, places)
 
     def poll(
-        self, *coming: tuple[Partition, int], seconds: float = 0.1
+        self, *records: tuple[Partition, int], seconds: float = 0.1
     ) -> dict[Partition, list[int]]:
-        """The offsets that are delivered."""
-        return self.receive(*[Record(*one) for one in coming], seconds=seconds)
+        """The offsets that are delivered of these records."""
+        return self.receive(*[Record(*one) for one in records], seconds=seconds)
 
-    def receive(self, *coming: Record, seconds: float = 0.1) -> dict[Partition, list[int]]:
-        """The same, of records and ends of partitions."""
+    def receive(self, *messages: Record, seconds: float = 0.1) -> dict[Partition, list[int]]:
+        """The offsets that are delivered of these messages and events."""
         self.now += seconds
-        self.client.coming = list(coming)
-        batches = cast(Mapping[Partition, MessageBatch], self.input.poll(0.0))
+        self.client.arriving = list(messages)
+        batches = cast(Mapping[Partition, MessageBatch], self.consumer.poll(0.0))
         return {partition: list(batch.offsets()) for partition, batch in batches.items()}
 
 
@@ -163,155 +165,157 @@ def stage(monkeypatch: pytest.MonkeyPatch) -> Stage:
 
 
 def test_what_was_delivered_is_not_delivered_again(stage: Stage) -> None:
-    stage.input.resume(HOT, 6)
-    assert stage.poll((HOT, 6), (HOT, 9)) == {HOT: [6, 9]}
-    assert stage.poll((HOT, 9)) == {}
-    assert stage.poll((HOT, 9), (HOT, 10)) == {HOT: [10]}
+    stage.consumer.resume(BUSY, 6)
+    assert stage.poll((BUSY, 6), (BUSY, 9)) == {BUSY: [6, 9]}
+    assert stage.poll((BUSY, 9)) == {}
+    assert stage.poll((BUSY, 9), (BUSY, 10)) == {BUSY: [10]}
 
 
-def test_reminders_of_a_slow_partition_leave_time_for_an_answer(stage: Stage) -> None:
-    stage.input.resume(STILL, 5)
+def test_seeks_without_an_answer_are_repeated_with_growing_pauses(stage: Stage) -> None:
+    stage.consumer.resume(QUIET, 5)
     times = []
     for _ in range(200):
-        before = len(stage.client.seeks[STILL])
+        before = len(stage.client.seeks[QUIET])
         stage.poll(seconds=1.0)
-        if len(stage.client.seeks[STILL]) > before:
+        if len(stage.client.seeks[QUIET]) > before:
             times.append(stage.now - 1000.0)
     pauses = [later - earlier for earlier, later in zip([0.0, *times], times, strict=False)]
     assert pauses[:4] == [6.0, 11.0, 21.0, 41.0]
-    assert set(stage.client.seeks[STILL]) == {5}
+    assert set(stage.client.seeks[QUIET]) == {5}
 
 
 def running(stage: Stage) -> None:
-    for partition in (HOT, STILL):
-        stage.input.resume(partition, 0)
-    stage.poll((HOT, 0), (STILL, 0))
+    for partition in (BUSY, QUIET):
+        stage.consumer.resume(partition, 0)
+    stage.poll((BUSY, 0), (QUIET, 0))
 
 
-def test_a_busy_neighbour_does_not_hide_one_that_stands_still(stage: Stage) -> None:
+def test_a_stalled_partition_is_noticed_beside_a_busy_one(stage: Stage) -> None:
     running(stage)
-    stage.client.cached = {HOT: 1, STILL: 1}
-    stage.ends.real[STILL] = 9
+    stage.client.cached = {BUSY: 1, QUIET: 1}
+    stage.ends.ends_by_partition[QUIET] = 9
     for number in range(1, 12):
-        stage.poll((HOT, number), seconds=1.0)
-    assert stage.client.seeks[STILL] == [0, 1]
-    assert stage.client.seeks[HOT] == [0]
-    assert stage.input.known_end(STILL) == 9
-    stage.poll((STILL, 1))
-    assert stage.input.known_end(STILL) == 1  # what the client has fetched, again
+        stage.poll((BUSY, number), seconds=1.0)
+    assert stage.client.seeks[QUIET] == [0, 1]
+    assert stage.client.seeks[BUSY] == [0]
+    assert stage.consumer.known_end(QUIET) == 9
+    stage.poll((QUIET, 1))
+    assert stage.consumer.known_end(QUIET) == 1  # from the client's fetch again
 
 
-def test_who_is_at_the_end_is_left_alone(stage: Stage) -> None:
+def test_a_partition_at_its_end_is_not_stalled(stage: Stage) -> None:
     running(stage)
-    stage.ends.real[STILL] = 1
+    stage.ends.ends_by_partition[QUIET] = 1
     for _ in range(20):
         stage.poll(seconds=1.0)
-    assert stage.client.seeks[STILL] == [0]
+    assert stage.client.seeks[QUIET] == [0]
 
 
-def test_a_gap_is_believed_when_it_is_seen_twice(stage: Stage) -> None:
+def test_a_gap_is_verified_by_a_second_answer(stage: Stage) -> None:
     running(stage)
-    assert stage.poll((HOT, 50), (HOT, 51)) == {}
-    assert stage.client.seeks[HOT] == [0, 1]
-    assert stage.poll((HOT, 1), (HOT, 2)) == {HOT: [1, 2]}  # they were there after all
-    assert stage.poll((HOT, 50)) == {}
-    assert stage.poll((HOT, 50)) == {HOT: [50]}
+    assert stage.poll((BUSY, 50), (BUSY, 51)) == {}
+    assert stage.client.seeks[BUSY] == [0, 1]
+    assert stage.poll((BUSY, 1), (BUSY, 2)) == {BUSY: [1, 2]}  # they had been skipped
+    assert stage.poll((BUSY, 50)) == {}
+    assert stage.poll((BUSY, 50)) == {BUSY: [50]}
 
 
-def test_gaps_as_transactions_leave_them_cost_one_question(stage: Stage) -> None:
+def test_gaps_of_transaction_markers_cost_one_seek(stage: Stage) -> None:
     running(stage)
     delivered = 0
     for number in range(2, 200, 2):
         for _ in range(2):
-            if stage.poll((HOT, number)):
+            if stage.poll((BUSY, number)):
                 delivered += 1
                 break
     assert delivered == 99
-    assert stage.client.seeks[HOT] == [0, 1]
+    assert stage.client.seeks[BUSY] == [0, 1]
 
 
-def test_at_the_end_nothing_is_unread_until_the_broker_names_a_later_one(stage: Stage) -> None:
+def test_at_the_end_nothing_is_unread_until_the_broker_reports_a_later_one(stage: Stage) -> None:
     running(stage)
-    stage.client.cached = {HOT: 1, STILL: 3}
-    assert stage.input.unread(STILL, 1) == 2  # transaction markers, as far as is known
-    assert stage.receive(End(STILL, 3)) == {}
-    assert stage.input.unread(STILL, 1) == 0
-    stage.client.cached[STILL] = 8  # an open transaction
-    assert stage.input.unread(STILL, 1) == 0
-    stage.input.pause(STILL)
-    stage.ends.real[STILL] = 9
+    stage.client.cached = {BUSY: 1, QUIET: 3}
+    assert stage.consumer.unread(QUIET, 1) == 2  # may be transaction markers
+    assert stage.receive(End(QUIET, 3)) == {}
+    assert stage.consumer.unread(QUIET, 1) == 0
+    stage.client.cached[QUIET] = 8  # an open transaction
+    assert stage.consumer.unread(QUIET, 1) == 0
+    stage.consumer.pause(QUIET)
+    stage.ends.ends_by_partition[QUIET] = 9
     for _ in range(12):
         stage.poll(seconds=1.0)
-    assert stage.input.unread(STILL, 1) == 6
+    assert stage.consumer.unread(QUIET, 1) == 6
 
 
-def test_who_goes_back_has_not_reached_the_end(stage: Stage) -> None:
+def test_after_going_back_the_end_is_not_reached(stage: Stage) -> None:
     running(stage)
-    stage.client.cached = {HOT: 1, STILL: 9}
-    stage.receive(End(STILL, 9))
-    stage.input.resume(STILL, 0)
-    assert stage.input.unread(STILL, 0) == 9
+    stage.client.cached = {BUSY: 1, QUIET: 9}
+    stage.receive(End(QUIET, 9))
+    stage.consumer.resume(QUIET, 0)
+    assert stage.consumer.unread(QUIET, 0) == 9
 
 
-def test_the_end_behind_records_that_are_asked_for_again_was_not_reached(stage: Stage) -> None:
+def test_the_end_behind_an_unverified_gap_is_not_reached(stage: Stage) -> None:
     running(stage)
-    stage.client.cached = {HOT: 1, STILL: 9}
-    assert stage.receive(Record(STILL, 5), End(STILL, 9)) == {}  # those from 1 on are missing
-    assert stage.client.seeks[STILL] == [0, 1]
-    assert stage.input.unread(STILL, 1) == 8
-    assert stage.receive(Record(STILL, 5), End(STILL, 9)) == {STILL: [5]}  # they are gone
-    assert stage.input.unread(STILL, 6) == 0
+    stage.client.cached = {BUSY: 1, QUIET: 9}
+    assert (
+        stage.receive(Record(QUIET, 5), End(QUIET, 9)) == {}
+    )  # those from 1 on may have been skipped
+    assert stage.client.seeks[QUIET] == [0, 1]
+    assert stage.consumer.unread(QUIET, 1) == 8
+    assert stage.receive(Record(QUIET, 5), End(QUIET, 9)) == {QUIET: [5]}  # they do not exist
+    assert stage.consumer.unread(QUIET, 6) == 0
 
 
-def test_the_end_of_a_partition_counts_as_no_message(stage: Stage) -> None:
+def test_the_end_of_a_partition_does_not_count_as_a_message(stage: Stage) -> None:
     running(stage)
-    before = stage.input._batches.next
-    stage.receive(End(STILL, 1))
-    assert stage.input._batches.next == before
+    before = stage.consumer._batch_sizer.next
+    stage.receive(End(QUIET, 1))
+    assert stage.consumer._batch_sizer.next == before
 
 
 @pytest.fixture
 def unanswered(monkeypatch: pytest.MonkeyPatch) -> Stage:
-    """The partitions were assigned in an outage, so that their ends were not known."""
+    """Partitions that were assigned during an outage, with unknown ends."""
     return Stage(monkeypatch, answers=False)
 
 
-def test_the_client_is_never_left_to_look_up_an_end(unanswered: Stage) -> None:
-    assert unanswered.client.assigned == {HOT: 0, STILL: 0}
+def test_the_client_never_looks_up_an_end_itself(unanswered: Stage) -> None:
+    assert unanswered.client.assigned == {BUSY: 0, QUIET: 0}
 
 
-def test_transaction_markers_cost_one_question_also_after_an_assignment_in_an_outage(
+def test_transaction_markers_cost_one_seek_also_after_an_assignment_in_an_outage(
     unanswered: Stage,
 ) -> None:
     running(unanswered)
     delivered = 0
     for number in range(2, 200, 2):
         for _ in range(2):
-            if unanswered.poll((HOT, number)):
+            if unanswered.poll((BUSY, number)):
                 delivered += 1
                 break
     assert delivered == 99
-    assert unanswered.client.seeks[HOT] == [0, 1]
+    assert unanswered.client.seeks[BUSY] == [0, 1]
 
 
 def test_a_partition_in_which_the_client_refuses_to_seek_is_assigned_again(
     unanswered: Stage,
 ) -> None:
-    unanswered.client.refusing = {STILL}
+    unanswered.client.refusing = {QUIET}
     running(unanswered)
-    unanswered.input.resume(STILL, 5)
+    unanswered.consumer.resume(QUIET, 5)
     for _ in range(4):
         unanswered.poll()
-    assert unanswered.client.assigned == {HOT: 0, STILL: 0}
+    assert unanswered.client.assigned == {BUSY: 0, QUIET: 0}
     unanswered.poll(seconds=6.0)
-    assert unanswered.client.assigned == {HOT: 0, STILL: 5}
-    assert unanswered.poll((STILL, 5)) == {STILL: [5]}
+    assert unanswered.client.assigned == {BUSY: 0, QUIET: 5}
+    assert unanswered.poll((QUIET, 5)) == {QUIET: [5]}
 
 
 def test_leaving_a_group_that_does_not_answer_makes_progress(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each step is short; all of them, and the end of the client, take longer."""
+    """Each step is short; all of them, and closing the client, take longer."""
     running(stage)
     progressed: list[int] = []
 
@@ -322,7 +326,7 @@ def test_leaving_a_group_that_does_not_answer_makes_progress(
 
     monkeypatch.setattr(stage.client, "consume", note)
     monkeypatch.setattr(stage.client, "close", note)
-    stage.input.close()
+    stage.consumer.close()
     assert len(progressed) > 5
     assert progressed == list(range(1, len(progressed) + 1))
 
@@ -336,9 +340,9 @@ def test_leaving_a_group_does_not_wait_for_a_broker_that_is_gone(
     def broken(*_: float) -> list[Record]:
         stage.now += 1.0
         steps.append(stage.now)
-        stage.input.connection.unanswered(KafkaError(KafkaError._TRANSPORT))
+        stage.consumer.connection.record_timeout(KafkaError(KafkaError._TRANSPORT))
         return []
 
     monkeypatch.setattr(stage.client, "consume", broken)
-    stage.input.close()
+    stage.consumer.close()
     assert len(steps) == 1

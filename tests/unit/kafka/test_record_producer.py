@@ -1,4 +1,4 @@
-"""The pace of a producer, by a clock of the test's own."""
+"""The rate limit of a producer, with a fake clock."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ class Clock:
         return self.now
 
 
-def run(pace: RateLimit, clock: Clock, count: int, cost: float) -> None:
-    """Send so many records, each of which takes so long, and wait as the pace says."""
+def run(limit: RateLimit, clock: Clock, count: int, cost: float) -> None:
+    """Send `count` records that take `cost` seconds each."""
     for _ in range(count):
-        while (seconds := pace.wait()) > 0:
+        while (seconds := limit.wait()) > 0:
             clock.now += min(seconds, 0.1)
         clock.now += cost
-        pace.went()
+        limit.record_sent()
 
 
 @pytest.mark.parametrize("cost", [0.0, 0.003])
@@ -31,16 +31,16 @@ def test_the_rate_holds_on_average(cost: float) -> None:
     assert 1000 / (clock.now - 50) == pytest.approx(200, rel=0.01)
 
 
-def test_who_falls_behind_catches_up() -> None:
+def test_a_producer_that_falls_behind_catches_up() -> None:
     clock = Clock()
-    pace = RateLimit(100, clock)
-    run(pace, clock, 100, 0)
-    clock.now += 1.5  # nothing went for a while
-    run(pace, clock, 300, 0.001)
+    limit = RateLimit(100, clock)
+    run(limit, clock, 100, 0)
+    clock.now += 1.5  # nothing was sent for a while
+    run(limit, clock, 300, 0.001)
     assert 400 / (clock.now - 50) == pytest.approx(100, rel=0.01)
 
 
-def test_without_a_rate_nobody_waits() -> None:
+def test_without_a_rate_there_is_no_wait() -> None:
     clock = Clock()
     run(RateLimit(None, clock), clock, 1000, 0)
     assert clock.now == 50
