@@ -151,7 +151,7 @@ def test_the_rights_are_enough(broker: Broker, tmp_path: Path) -> None:
         answer.result(PATIENCE_SECONDS)
 
     cli = Cli(broker)
-    assert "digits.state: made" in cli("topics", "create", "--partitions", "1")
+    assert "digits.state: created" in cli("topics", "create", "--partitions", "1")
     assert "the topics are valid" in cli("topics", "check")
     file = tmp_path / "records.jsonl"
     file.write_bytes(b"".join(record + b"\n" for record in records(100)))
