@@ -8,7 +8,7 @@ import os
 import sys
 import textwrap
 from pathlib import Path
-from typing import NamedTuple, Protocol, TypeAlias, get_args
+from typing import NamedTuple, Protocol, TypeAlias
 
 from rich.console import Console
 from rich.progress import (
@@ -21,17 +21,14 @@ from rich.progress import (
 )
 
 from stream_fs.errors import InvalidConfiguration
-from stream_fs.replay import FileFormat
+from stream_fs.replay import ARRAYS, file_formats
 from stream_fs.service.configuration import Configuration, load
+from stream_fs.wire import FORMATS
 
-FORMATS = """\
-formats, determined by the extension or by --format:
-  jsonl    .jsonl .ndjson   one JSON record per line; empty lines are skipped
-  msgpack  .msgpack .mpk    consecutive MessagePack records
-  npz      .npz             arrays instances × features, named after the views, or
-                            view_0, view_1, … in their order; a row of NaN is a
-                            missing view; other arrays (labels) are ignored
-"""
+_ARRAYS_HELP = """\
+arrays instances × features, named after the views, or
+view_0, view_1, … in their order; a row of NaN is a
+missing view; other arrays (labels) are ignored"""
 
 
 class Timestamps(NamedTuple):
@@ -49,13 +46,24 @@ def add_format(parser: argparse.ArgumentParser) -> None:
     """The flag that overrides the extensions of files, and the table of formats."""
     parser.add_argument(
         "--format",
-        choices=get_args(FileFormat),
+        choices=sorted(file_formats()),
         help="format of the files (default: by extension)",
     )
     # argparse must not wrap the table, so the description is wrapped here.
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.description = textwrap.fill(parser.description or "", 78)
-    parser.epilog = FORMATS
+    parser.epilog = _formats_help()
+
+
+def _formats_help() -> str:
+    """A table of the formats of files."""
+    files = sorted((format.files for format in FORMATS.values()), key=lambda files: files.name)
+    rows = [(one.name, " ".join(one.suffixes), one.description) for one in files]
+    lines = ["formats, determined by the extension or by --format:"]
+    for name, suffixes, description in (*rows, (ARRAYS, ".npz", _ARRAYS_HELP)):
+        head = f"  {name:<8} {suffixes:<16} "
+        lines.append(head + description.replace("\n", "\n" + " " * len(head)))
+    return "\n".join(lines) + "\n"
 
 
 def add_timestamps(parser: argparse.ArgumentParser, default: str) -> None:

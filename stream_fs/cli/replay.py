@@ -22,7 +22,7 @@ from stream_fs.cli.arguments import (
 from stream_fs.cli.interrupts import stop_requests
 from stream_fs.errors import InvalidConfiguration
 from stream_fs.pipeline.settings import StreamSettings
-from stream_fs.replay import Source, file_format
+from stream_fs.replay import Source, file_format, file_formats
 from stream_fs.replay.outputs import (
     FileOutput,
     NoOutput,
@@ -101,8 +101,8 @@ def _replay(arguments: Arguments) -> ExitCode:
 def _sources(arguments: Arguments, settings: StreamSettings) -> list[Source]:
     kinds = [(name, file_format(name, arguments.format)) for name in arguments.files]
     # Arrays are encoded in the format of the other files, if there are any.
-    formats = {"json" if kind == "jsonl" else "msgpack" for _, kind in kinds if kind != "npz"}
-    wanted = settings.record_format if not formats else "json" if "json" in formats else "msgpack"
+    formats = [format for _, kind in kinds if (format := file_formats()[kind]) is not None]
+    wanted = formats[0] if formats else settings.record_format
     return [Source(name, kind, settings.views, wanted) for name, kind in kinds]
 
 

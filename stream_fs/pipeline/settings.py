@@ -11,8 +11,9 @@ from stream_fs.pipeline.ports import Partition
 from stream_fs.selector import Params
 from stream_fs.wire.dead_letters import dead_letter_limit
 from stream_fs.wire.declared import DeclaredView, Limits
+from stream_fs.wire.rankings.codec import RankingFormat
+from stream_fs.wire.records.formats import DEFAULT_FORMAT, RecordFormat
 
-RecordFormat = Literal["msgpack", "json"]
 Policy = Literal["dead_letter", "skip", "fail"]
 
 
@@ -60,7 +61,7 @@ class StreamSettings:
     dead_letter_topic: str
     state_topics: Mapping[str, str]
     """By input topic."""
-    record_format: RecordFormat = "msgpack"
+    record_format: RecordFormat = DEFAULT_FORMAT
     limits: Limits = field(default_factory=Limits)
     chunk_records: int = 500
     chunk_max_span: int | None = None
@@ -71,7 +72,7 @@ class StreamSettings:
     """Largest part and largest manifest of a snapshot."""
     output_top: int | float | None = None
     """Features per view in a ranking: a count, a share, or all."""
-    output_format: RecordFormat = "json"
+    output_format: RankingFormat = "json"
     linger: float = 0.5
     """Seconds that a ranking of a backlog may wait, to be published with those behind it."""
     dead_letters: DeadLetterSettings = field(default_factory=DeadLetterSettings)

@@ -5,6 +5,6 @@
 """
 
 from stream_fs.replay.rewriter import Rewriter
-from stream_fs.replay.sources import FileFormat, Source, file_format
+from stream_fs.replay.sources import ARRAYS, Source, file_format, file_formats
 
-__all__ = ["FileFormat", "Rewriter", "Source", "file_format"]
+__all__ = ["ARRAYS", "Rewriter", "Source", "file_format", "file_formats"]

@@ -13,7 +13,7 @@ import orjson
 from stream_fs.checkpoint.files import close_after_all, sync_directory, writing
 from stream_fs.errors import InvalidParameter, ReplayChanged
 from stream_fs.pipeline.ports import OutgoingRecord
-from stream_fs.wire import Format
+from stream_fs.wire import RankingFormat
 
 Written = Callable[[OutgoingRecord], bytes]
 
@@ -115,7 +115,7 @@ class NoOutput:
         """Nothing to close."""
 
 
-def ranking_lines(format: Format) -> Written:
+def ranking_lines(format: RankingFormat) -> Written:
     """Rankings byte for byte as they are published; in JSON, one a line."""
     end = b"\n" if format == "json" else b""
     return lambda record: (record.value or b"") + end

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import msgpack
 import numpy as np
-import orjson
 
 from stream_fs.errors import InvalidParameter
-from stream_fs.messagepack import unpack
-from stream_fs.wire import DeclaredView, Format
+from stream_fs.wire import FORMATS, DeclaredView, RecordFormat
 
 
 class Rewriter:
@@ -24,8 +21,8 @@ class Rewriter:
     def __init__(
         self,
         declared: Sequence[DeclaredView],
-        read: Format,
-        written: Format,
+        read: RecordFormat,
+        written: RecordFormat,
         *,
         missing: float = 0.0,
         seed: int = 0,
@@ -51,13 +48,11 @@ class Rewriter:
             return value
         record["views"] = {name: given for name, given in views.items() if name not in gone}
         try:
-            if self._written == "msgpack":
-                packed: bytes = msgpack.packb(record)
-                return packed
-            record["views"] = {
-                name: self._unpacked(name, given) for name, given in record["views"].items()
-            }
-            return orjson.dumps(record)
+            if not FORMATS[self._written].has_bytes:
+                record["views"] = {
+                    name: self._unpacked(name, given) for name, given in record["views"].items()
+                }
+            return FORMATS[self._written].encode(record)
         except (KeyError, ValueError, TypeError):  # what the other cannot say is no record of ours
             return value
 
@@ -71,7 +66,7 @@ class Rewriter:
         return {name for name, left_out in zip(present, drawn, strict=True) if left_out}
 
     def _unpacked(self, name: str, given: Any) -> Any:
-        """The values of a view as JSON has them."""
+        """The values of a view in a format without bytes."""
         if isinstance(given, bytes):
             return np.frombuffer(given, self._declared[name].floats).tolist()
         if isinstance(given, dict):
@@ -84,9 +79,9 @@ class Rewriter:
         return given
 
 
-def _parsed(value: bytes, format: Format) -> Any:
+def _parsed(value: bytes, format: RecordFormat) -> Any:
     """The plain data of a record; None where it is not of the format."""
     try:
-        return orjson.loads(value) if format == "json" else unpack(value)
-    except ValueError:  # as both raise
+        return FORMATS[format].parse(value)
+    except ValueError:
         return None

@@ -24,6 +24,7 @@ from stream_fs.replay.journal import Journal, earlier
 from stream_fs.replay.outputs import NoOutput, Output
 from stream_fs.replay.sources import Source
 from stream_fs.replay.transport import FileTransport
+from stream_fs.wire import FORMATS
 
 _WIDTH: Final = 120
 
@@ -96,7 +97,8 @@ class Plan:
     def __post_init__(self) -> None:
         """Refuse files that cannot go through one pipeline."""
         if len({source.format for source in self.sources}) != 1:
-            raise InvalidParameter("give files of one format: JSON lines, or MessagePack")
+            titles = sorted({FORMATS[source.format].title for source in self.sources})
+            raise InvalidParameter(f"give files of one format, not of {' and '.join(titles)}")
 
     @property
     def place(self) -> Partition:

@@ -1,4 +1,4 @@
-"""Files of records, by format: JSON lines, MessagePack, or arrays.
+"""Files of records, in any format, or of arrays.
 
 A value that a source hands out is one record as it stands in the file; whether it can be used is
 for the pipeline to say, so a bad one becomes a dead letter and not an error.
@@ -10,96 +10,17 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, BinaryIO, Final, Literal
+from typing import Any, BinaryIO, Final, TypeAlias
 
-import msgpack
 import numpy as np
 from numpy.typing import NDArray
 
 from stream_fs.errors import BrokenFile, InvalidParameter
 from stream_fs.selector.archive import NUMBERS, Archive, Damaged, Header
-from stream_fs.wire import DeclaredView, Format, encode_record
+from stream_fs.wire import FORMATS, DeclaredView, RecordFormat, encode_record
 
 MOST_BYTES: Final = 64 << 20
 """Of a record; what is larger is no record but a file of another kind."""
-UNPACK_BLOCK_BYTES: Final = 1 << 20
-
-_MAPS: Final = frozenset([*range(0x80, 0x90), 0xDE, 0xDF])
-"""First bytes of a map in MessagePack."""
-
-
-def json_lines(file: BinaryIO, name: str) -> Iterator[tuple[bytes, int]]:
-    """The lines without their ends, and the position behind each; empty lines are no records.
-
-    Raises `BrokenFile` where there is no end of line for far too long.
-    """
-    position = 0
-    while line := file.readline(MOST_BYTES + 1):
-        if len(line) > MOST_BYTES:
-            raise BrokenFile(
-                f"{name}: the line that begins at byte {position} has more than {MOST_BYTES} "
-                "bytes: is this a file of JSON lines, one record in each?"
-            )
-        position += len(line)
-        value = line.removesuffix(b"\n").removesuffix(b"\r")
-        if value.strip():
-            yield value, position
-
-
-def message_pack(file: BinaryIO, name: str) -> Iterator[tuple[bytes, int]]:
-    """The objects that follow each other, and the position behind each.
-
-    Raises `BrokenFile` with the position where bytes are no MessagePack: what follows them cannot
-    be found, as nothing marks the beginning of a record.
-    """
-    unpacker = msgpack.Unpacker(max_buffer_size=MOST_BYTES + UNPACK_BLOCK_BYTES)
-    left, start = b"", 0
-    while block := file.read(_wanted(len(left))):
-        if start == 0 and not left and block[0] not in _MAPS:
-            raise BrokenFile(f"{name} is not a file of records in MessagePack: it begins otherwise")
-        if len(left) > MOST_BYTES:
-            raise BrokenFile(
-                f"{name}: the record that begins at byte {start} has more than {MOST_BYTES} bytes"
-            )
-        unpacker.feed(block)
-        left += block
-        begin = start
-        for end in _ends(unpacker, name, start):
-            yield left[start - begin : end - begin], end
-            start = end
-        left = left[start - begin :]
-    if left:
-        raise BrokenFile(
-            f"{name} ends within the record that begins at byte {start}: it is not whole, or "
-            "still being written"
-        )
-
-
-def _wanted(left: int) -> int:
-    """Bytes to read next; as many as are there, so that a long record is gone through few times."""
-    return (
-        min(max(UNPACK_BLOCK_BYTES, left), MOST_BYTES + UNPACK_BLOCK_BYTES - left)
-        or UNPACK_BLOCK_BYTES
-    )
-
-
-def _ends(unpacker: msgpack.Unpacker, name: str, start: int) -> Iterator[int]:
-    """The positions behind the objects that are whole."""
-    while True:
-        try:
-            unpacker.skip()
-        except msgpack.OutOfData:
-            return
-        except (msgpack.UnpackException, ValueError) as error:
-            raise BrokenFile(
-                f"{name}: what begins at byte {start} is not MessagePack "
-                f"({type(error).__name__}), and the records behind it cannot be found: cut the "
-                "file there, or write it anew"
-            ) from error
-        start = int(unpacker.tell())
-        yield start
-
-
 BLOCK_BYTES: Final = 8 << 20
 """Of all views together, in double precision."""
 MOST_COLUMN_BYTES: Final = 2 << 30
@@ -109,7 +30,7 @@ _NUMBER_BYTES: Final = 8
 
 
 def rows(
-    path: Path, declared: Sequence[DeclaredView], format: Format
+    path: Path, declared: Sequence[DeclaredView], format: RecordFormat
 ) -> Iterator[tuple[bytes, float]]:
     """The rows as records, and the share of the file that is behind each.
 
@@ -201,30 +122,32 @@ def _check(path: Path, view: DeclaredView, name: str, header: Header) -> None:
         )
 
 
-FileFormat = Literal["jsonl", "msgpack", "npz"]
+FileFormat: TypeAlias = str
+"""The name of a format of records, as files have them, or `npz`."""
+ARRAYS: Final[FileFormat] = "npz"
 STANDARD_INPUT: Final = "-"
 
-_SUFFIXES: Final[dict[str, FileFormat]] = {
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".msgpack": "msgpack",
-    ".mpk": "msgpack",
-    ".npz": "npz",
-}
+
+def file_formats() -> dict[FileFormat, RecordFormat | None]:
+    """The formats of files, and that of their records; None for arrays, which have none."""
+    return {**{FORMATS[name].files.name: name for name in FORMATS}, ARRAYS: None}
 
 
 def file_format(name: str, said: FileFormat | None = None) -> FileFormat:
     """The format of a file: what the user said, or what its name ends with."""
     if said is not None:
-        if said == "npz" and name == STANDARD_INPUT:
+        if said == ARRAYS and name == STANDARD_INPUT:
             raise InvalidParameter("an .npz file cannot be read from standard input: name the file")
         return said
     if name == STANDARD_INPUT:
         raise InvalidParameter("standard input has no name to tell its format: give --format")
-    known = _SUFFIXES.get(Path(name).suffix.lower())
+    suffixes = {
+        suffix: format.files.name for format in FORMATS.values() for suffix in format.files.suffixes
+    } | {".npz": ARRAYS}
+    known = suffixes.get(Path(name).suffix.lower())
     if known is None:
         raise InvalidParameter(
-            f"{name}: the name does not tell the format ({', '.join(_SUFFIXES)}): give --format"
+            f"{name}: the name does not tell the format ({', '.join(suffixes)}): give --format"
         )
     return known
 
@@ -237,15 +160,13 @@ class Source:
     """
 
     def __init__(
-        self, name: str, kind: FileFormat, declared: Sequence[DeclaredView], wanted: Format
+        self, name: str, kind: FileFormat, declared: Sequence[DeclaredView], wanted: RecordFormat
     ) -> None:
         self._name = name
         self._kind = kind
         self._declared = tuple(declared)
-        self.format: Format = "json" if kind == "jsonl" else "msgpack"
+        self.format: RecordFormat = file_formats()[kind] or wanted
         """Of the records that it hands out."""
-        if kind == "npz":
-            self.format = wanted
         self.done = 0
         """Bytes of the file that are behind the last record handed out."""
         path = Path(name)
@@ -258,15 +179,15 @@ class Source:
 
     def __iter__(self) -> Iterator[bytes]:
         self.done = 0
-        if self._kind == "npz":
+        if self._kind == ARRAYS:
             for value, share in rows(Path(self._name), self._declared, self.format):
                 self.done = round(share * (self.size or 0))
                 yield value
             return
-        framed = json_lines if self._kind == "jsonl" else message_pack
+        split = FORMATS[self.format].files.split
         try:
             with self._open() as file:
-                for value, behind in framed(file, self._shown):
+                for value, behind in split(file, self._shown, MOST_BYTES):
                     self.done = behind
                     yield value
         except OSError as error:

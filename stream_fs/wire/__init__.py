@@ -1,12 +1,13 @@
-"""Codecs of everything that travels: records in, rankings and dead letters out. No Kafka here.
+"""Codecs of messages: records in, rankings and dead letters out. Knows nothing of Kafka.
 
 values ─ RecordDecoder.decode ─ Batch ─ take, to_chunk ─ selector
 ranking, report ─ ranking_message ─ publish ─ key, value, headers
 """
 
 from stream_fs.wire.dead_letters import dead_letter
-from stream_fs.wire.declared import DeclaredView, Dtype, Format, Limits
+from stream_fs.wire.declared import DeclaredView, Dtype, Limits
 from stream_fs.wire.rankings.codec import (
+    RankingFormat,
     as_json,
     decode_ranking,
     digest,
@@ -28,17 +29,21 @@ from stream_fs.wire.rankings.size import largest_ranking
 from stream_fs.wire.records.batch import Batch, BatchView, to_chunk
 from stream_fs.wire.records.decoder import RecordDecoder
 from stream_fs.wire.records.encoder import Sparse, encode_record
+from stream_fs.wire.records.formats import DEFAULT_FORMAT, FORMATS, RecordFormat
 
 __all__ = [
+    "DEFAULT_FORMAT",
+    "FORMATS",
     "Batch",
     "BatchView",
     "Continuity",
     "DeclaredView",
     "Dtype",
-    "Format",
     "Limits",
+    "RankingFormat",
     "RankingMessage",
     "RecordDecoder",
+    "RecordFormat",
     "Source",
     "Sparse",
     "Top",

@@ -1,4 +1,4 @@
-"""What a decoder is told beforehand: the views that may come, and how much of anything."""
+"""The declaration of a stream's records: its views, and the limits of a record."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from stream_fs.records import quoted
 from stream_fs.selector.parameters import Transform, View, is_whole
 
 Dtype = Literal["float32", "float64"]
-Format = Literal["msgpack", "json"]
 
 _FLOATS: Final[dict[Dtype, np.dtype[Any]]] = {
     "float32": np.dtype("<f4"),
@@ -22,9 +21,9 @@ _FLOATS: Final[dict[Dtype, np.dtype[Any]]] = {
 
 @dataclass(frozen=True, slots=True)
 class DeclaredView:
-    """A view on the wire: its name and dimension, the floats it is packed in, its transform.
+    """A declared view: name, dimension, type of its packed floats, transform.
 
-    `names` are those of its features, for messages only.
+    `names` are those of its features, used in messages only.
     """
 
     name: str
@@ -34,7 +33,7 @@ class DeclaredView:
     names: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what no record could fit."""
+        """Raise `InvalidParameter` for an invalid declaration."""
         View(self.name, self.dimension, self.transform, self.names)
         if self.dtype not in get_args(Dtype):
             raise InvalidParameter(
@@ -44,7 +43,7 @@ class DeclaredView:
 
     @property
     def floats(self) -> np.dtype[Any]:
-        """The packed floats: little-endian, four or eight bytes each."""
+        """Type of the packed floats: little-endian, four or eight bytes each."""
         return _FLOATS[self.dtype]
 
     @property
@@ -52,27 +51,27 @@ class DeclaredView:
         """Bytes of one packed row."""
         return self.dimension * (4 if self.dtype == "float32" else 8)
 
-    def place(self, feature: int) -> str:
-        """The view, a feature's index and its declared name, for the detail of a bad record."""
-        place = f"view {quoted(self.name)}, feature {feature}"
+    def feature_label(self, feature: int) -> str:
+        """The view, and a feature by index and declared name, for the detail of a bad record."""
+        label = f"view {quoted(self.name)}, feature {feature}"
         if self.names is None or not 0 <= feature < self.dimension:
-            return place
-        return f"{place} ({quoted(self.names[feature])})"
+            return label
+        return f"{label} ({quoted(self.names[feature])})"
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a record may at most have: bytes altogether, and entries in a map.
+    """The most bytes of a record, and the most entries of its maps.
 
-    Arrays are limited by the largest dimension. Nesting is limited by the parsers (about a thousand
-    levels), and to that of a record where much memory could come of it (`nesting`).
+    Lists are limited by the largest dimension. Nesting is limited by the parsers (about a thousand
+    levels), and to that of a record where it could take much memory (`msgpack_reader`).
     """
 
-    record_bytes: int = 1 << 20
+    record_bytes: int = 1_000_000
     views: int = 256
 
     def __post_init__(self) -> None:
-        """Refuse limits that nothing could keep."""
+        """Raise `InvalidParameter` for an invalid limit."""
         for name in ("record_bytes", "views"):
             value = getattr(self, name)
             if not is_whole(value) or value < 1:

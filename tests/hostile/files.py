@@ -11,8 +11,10 @@ import numpy as np
 import scipy.sparse
 
 from stream_fs.replay.rewriter import Rewriter
-from stream_fs.replay.sources import json_lines, message_pack, rows
+from stream_fs.replay.sources import MOST_BYTES, rows
 from stream_fs.selector import MultiViewSelector, View
+from stream_fs.wire.records.json_reader import json_lines
+from stream_fs.wire.records.msgpack_reader import msgpack_objects
 from tests.hostile import records
 from tests.hostile.checkpoints import InFile
 from tests.hostile.target import Target
@@ -23,13 +25,13 @@ VIEWS = records.VIEWS
 
 def lines(data: bytes) -> None:
     rewriter = Rewriter(VIEWS, "json", "msgpack")
-    for value, _ in json_lines(io.BytesIO(data), "file"):
+    for value, _ in json_lines(io.BytesIO(data), "file", MOST_BYTES):
         rewriter(value)
 
 
 def packed(data: bytes) -> None:
     rewriter = Rewriter(VIEWS, "msgpack", "json")
-    for value, _ in message_pack(io.BytesIO(data), "file"):
+    for value, _ in msgpack_objects(io.BytesIO(data), "file", MOST_BYTES):
         rewriter(value)
 
 

@@ -18,10 +18,10 @@ from stream_fs.replay.rewriter import Rewriter
 from stream_fs.wire import (
     Continuity,
     DeclaredView,
-    Format,
     Limits,
     RankingMessage,
     RecordDecoder,
+    RecordFormat,
     Sparse,
     as_json,
     dead_letter,
@@ -45,7 +45,7 @@ WIDE = (DeclaredView("wide", 100_000), DeclaredView("a", 3))
 LIMITS = Limits(record_bytes=1 << 17)
 
 
-def records(format: Format) -> list[bytes]:
+def records(format: RecordFormat) -> list[bytes]:
     ones, rising = [1.0, 0.5, 2.0, 0.25], np.arange(4)
     given: list[dict[str, Any]] = [
         {"a": ones[:3], "b": ones, "c": ones[:2]},
@@ -63,10 +63,10 @@ def records(format: Format) -> list[bytes]:
 class Records:
     """A record between good ones, whose verdict must not depend on its neighbours."""
 
-    def __init__(self, format: Format, views: tuple[DeclaredView, ...] = VIEWS) -> None:
+    def __init__(self, format: RecordFormat, views: tuple[DeclaredView, ...] = VIEWS) -> None:
         self._format = format
         self._decoder = RecordDecoder(views, format, LIMITS)
-        other: Format = "json" if format == "msgpack" else "msgpack"
+        other: RecordFormat = "json" if format == "msgpack" else "msgpack"
         self._rewriters = (
             Rewriter(views, format, other),
             Rewriter(views, format, format, missing=0.5),
@@ -126,7 +126,7 @@ def letter_headers(data: bytes) -> None:
 class Rankings:
     """A ranking as subscribers use it: followed, shown, and written again."""
 
-    def __init__(self, format: Format, good: Sequence[RankingMessage]) -> None:
+    def __init__(self, format: RecordFormat, good: Sequence[RankingMessage]) -> None:
         self._format = format
         self._good = good
 
@@ -144,7 +144,7 @@ class Rankings:
 
 def targets() -> Iterator[Target]:
     writers = {"msgpack": structure.as_messagepack, "json": structure.as_json}
-    formats: tuple[Format, Format] = ("msgpack", "json")
+    formats: tuple[RecordFormat, RecordFormat] = ("msgpack", "json")
     for format in formats:
         seeds = records(format)
         parse = msgpack.unpackb if format == "msgpack" else orjson.loads

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import Annotated, Final
+from typing import Annotated, Final, get_args
 
 from pydantic import BeforeValidator, Field
 
@@ -21,7 +21,8 @@ from stream_fs.service.configuration import sections
 from stream_fs.service.configuration.secrets import Secret
 from stream_fs.service.configuration.sections import Section, as_tuple
 from stream_fs.wire.dead_letters import dead_letter_limit
-from stream_fs.wire.declared import DeclaredView, Format, Limits
+from stream_fs.wire.declared import DeclaredView, Limits
+from stream_fs.wire.rankings.codec import RankingFormat
 from stream_fs.wire.rankings.message import Top, published_counts
 from stream_fs.wire.rankings.size import largest_ranking
 
@@ -29,7 +30,7 @@ from stream_fs.wire.rankings.size import largest_ranking
 def ranking_bytes(
     configuration: Configuration,
     top: Top,
-    format: Format,
+    format: RankingFormat,
     partitions: int = 0,
 ) -> int:
     """Upper bound of the bytes of a ranking; a merged one lists `partitions` sources."""
@@ -55,7 +56,7 @@ def ranking_problem(configuration: Configuration, partitions: int = 0) -> str | 
     limit, output = configuration.kafka.largest_message, configuration.output
     top = None if output.top == "all" else output.top
 
-    def size(top: Top, format: Format) -> int:
+    def size(top: Top, format: RankingFormat) -> int:
         return ranking_bytes(configuration, top, format, partitions)
 
     needed = size(top, output.format)
@@ -68,8 +69,11 @@ def ranking_problem(configuration: Configuration, partitions: int = 0) -> str | 
     )
     if fitting:
         ways.append(f"set output.top to {fitting} or less")
-    if output.format == "json" and size(top, "msgpack") <= limit:
-        ways.append('set output.format to "msgpack"')
+    ways += [
+        f'set output.format to "{format}"'
+        for format in get_args(RankingFormat)
+        if format != output.format and size(top, format) <= limit
+    ]
     return (
         f"a ranking may have {needed} bytes, more than kafka.largest_message "
         f"({limit}): {', or '.join(ways)}"

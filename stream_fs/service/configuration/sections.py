@@ -23,6 +23,8 @@ from pydantic import (
 
 from stream_fs.kafka.settings import is_secret
 from stream_fs.service.configuration.secrets import Place, Secret, resolve
+from stream_fs.wire import DEFAULT_FORMAT, FORMATS, RankingFormat, RecordFormat
+from stream_fs.wire.declared import Limits as RecordLimits
 
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 
@@ -105,7 +107,8 @@ Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 Count = Annotated[int, Field(ge=1)]
-Format = Literal["msgpack", "json"]
+
+_RECORD_LIMITS = RecordLimits()
 
 
 class Section(BaseModel):
@@ -129,8 +132,9 @@ class Stream(Section):
     """Name of the stream in rankings, metrics and logs; also the prefix of default names."""
     topics: TopicNames
     """Input topics."""
-    format: Format = "msgpack"
-    """Format of the input records: msgpack or json."""
+    format: RecordFormat = Field(
+        DEFAULT_FORMAT, description=f"Format of the input records: {' or '.join(FORMATS)}."
+    )
     start: Literal["earliest", "latest"] = "earliest"
     """Where a partition without state starts: earliest or latest."""
 
@@ -202,7 +206,7 @@ class Output(Section):
     """Topic of the rankings; by default <stream>.rankings."""
     top: Top = "all"
     """Published features per view: a count (50), a share of all features (0.1), or "all"."""
-    format: Format = "json"
+    format: RankingFormat = "json"
     """Format of the rankings: json or msgpack."""
     linger_seconds: Annotated[float, Field(ge=0, le=10)] = 0.5
     """Maximum seconds that rankings of a backlog wait to share a transaction; 0 disables this."""
@@ -235,9 +239,9 @@ class State(Section):
 class Limits(Section):
     """Limits of a record; a larger one is a bad record."""
 
-    record_bytes: Count = 1_000_000
+    record_bytes: Count = _RECORD_LIMITS.record_bytes
     """Maximum bytes of a record."""
-    views: Count = 256
+    views: Count = _RECORD_LIMITS.views
     """Maximum number of views in a record."""
 
 

@@ -11,7 +11,7 @@ import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
-from typing import Any, Final
+from typing import Any, Final, Literal
 from urllib.parse import quote
 
 import msgpack
@@ -21,7 +21,6 @@ from stream_fs.errors import InvalidMessage
 from stream_fs.messagepack import unpack
 from stream_fs.records import Headers, Payload, printable
 from stream_fs.selector.imputation import Imputation
-from stream_fs.wire.declared import Format
 from stream_fs.wire.rankings.message import (
     Feature,
     Fit,
@@ -32,21 +31,24 @@ from stream_fs.wire.rankings.message import (
     Source,
 )
 
+RankingFormat = Literal["json", "msgpack"]
+"""Values of `output.format`."""
+
 SCHEMA: Final = 1
 EVENT_TYPE: Final = f"stream-fs.ranking.v{SCHEMA}"
-CONTENT_TYPES: Final[dict[Format, str]] = {
+CONTENT_TYPES: Final[dict[RankingFormat, str]] = {
     "json": "application/json",
     "msgpack": "application/vnd.msgpack",
 }
 
 
-def publish(message: RankingMessage, format: Format = "json") -> Payload:
+def publish(message: RankingMessage, format: RankingFormat = "json") -> Payload:
     """The message to send: key, value and headers."""
     value = encode_ranking(message, format)
     return Payload(message.key.encode(), value, _headers(message, value, format))
 
 
-def encode_ranking(message: RankingMessage, format: Format = "json") -> bytes:
+def encode_ranking(message: RankingMessage, format: RankingFormat = "json") -> bytes:
     """The value of the message."""
     plain = _plain(message)
     if format == "json":
@@ -60,7 +62,7 @@ def digest(value: bytes) -> str:
     return hashlib.sha256(value).hexdigest()
 
 
-def has_digest(value: bytes, expected: str | None, format: Format) -> bool:
+def has_digest(value: bytes, expected: str | None, format: RankingFormat) -> bool:
     """Whether a ranking has this digest, as it is or as releases before `imputed` encoded it.
 
     Those have committed progress with the digest of a ranking without the field.
@@ -72,7 +74,7 @@ def has_digest(value: bytes, expected: str | None, format: Format) -> bool:
     return digest(encode_ranking(earlier, format)) == expected
 
 
-def _headers(message: RankingMessage, value: bytes, format: Format) -> Headers:
+def _headers(message: RankingMessage, value: bytes, format: RankingFormat) -> Headers:
     told = {
         "ce_specversion": "1.0",
         "ce_id": f"{message.sequence}-{digest(value)[:16]}",
@@ -151,7 +153,7 @@ def _plain_records(records: Records) -> dict[str, Any]:
     return plain
 
 
-def ranking_format(headers: Headers) -> Format:
+def ranking_format(headers: Headers) -> RankingFormat:
     """The format that the content type of a message tells."""
     types = dict(headers)
     for format, content_type in CONTENT_TYPES.items():
@@ -160,7 +162,7 @@ def ranking_format(headers: Headers) -> Format:
     raise InvalidMessage(f"the content type {types.get('content-type')!r} is not a ranking's")
 
 
-def as_json(value: bytes, format: Format) -> bytes:
+def as_json(value: bytes, format: RankingFormat) -> bytes:
     """The document as JSON, on one line: as it was published, where it was published as JSON.
 
     The value must be one that `decode_ranking` takes.
@@ -168,7 +170,7 @@ def as_json(value: bytes, format: Format) -> bytes:
     return value if format == "json" else encode_ranking(decode_ranking(value, format))
 
 
-def decode_ranking(value: bytes, format: Format = "json") -> RankingMessage:
+def decode_ranking(value: bytes, format: RankingFormat = "json") -> RankingMessage:
     """The inverse of `encode_ranking`; fields that it does not know are passed over.
 
     Raises `InvalidMessage`, for whatever the bytes are, and nothing else.

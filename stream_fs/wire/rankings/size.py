@@ -11,8 +11,7 @@ import orjson
 
 from stream_fs.selector import Params, View
 from stream_fs.selector.imputation import Imputation
-from stream_fs.wire.declared import Format
-from stream_fs.wire.rankings.codec import publish
+from stream_fs.wire.rankings.codec import RankingFormat, publish
 from stream_fs.wire.rankings.message import (
     Feature,
     Fit,
@@ -37,7 +36,7 @@ def largest_ranking(
     stream: str,
     topic: str,
     partitions: int = 0,
-    format: Format = "json",
+    format: RankingFormat = "json",
 ) -> int:
     """Bytes that a ranking with so many features of each view never exceeds, headers and all.
 
@@ -71,7 +70,7 @@ def largest_ranking(
     return len(sent.key or b"") + len(sent.value or b"") + headers + _ENVELOPE
 
 
-def _view(view: View, count: int, format: Format) -> RankedView:
+def _view(view: View, count: int, format: RankingFormat) -> RankedView:
     """The features that take the most bytes."""
     encode = orjson.dumps if format == "json" else msgpack.packb
     features = [

@@ -1,9 +1,9 @@
-"""Decoded records: compact rows by view, in the order of the stream, and how chunks come of them.
+"""Decoded records: compact rows by view, in the order of the stream; `to_chunk` joins them.
 
-How records fall into batches depends on polling; a chunk must not. So a part remembers which of
-its rows came as sparse pairs, and the form of a chunk is decided from its records alone: a view is
-CSR in a chunk when every record that has it gave it as a sparse pair, or when less than an eighth
-of the view's values in the chunk were given, and dense otherwise.
+The division of records into batches depends on polling; the chunk must not. So a batch remembers
+which rows were received as sparse pairs, and the form of a chunk follows from its records alone: a
+view is CSR where all its records have sparse pairs, or where less than an eighth of its values are
+stored, and dense otherwise.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from stream_fs.selector.chunk import ViewRows, few_stored, stacked
 class BatchView:
     """One view of a batch.
 
-    `rows` (n × d) are the present rows, `present` (N) tells whose they are. Where any row came as a
-    sparse pair all are CSR, and `sparse` (n) tells which did; rows that came dense then have every
-    value stored, zeros too. `sparse` is None where all rows are dense.
+    `rows` (n × d) are the present rows, `present` (N) marks their records. Where any row was
+    received as a sparse pair all are CSR, and `sparse` (n) marks those; the other rows then have
+    every value stored, zeros too. `sparse` is None where all rows are dense.
     """
 
     rows: Rows
@@ -35,7 +35,7 @@ class BatchView:
     sparse: Mask | None = None
 
     def take(self, start: int, stop: int) -> BatchView:
-        """The part of some records, as views of the arrays where they are dense."""
+        """The rows of some records; dense rows are not copied."""
         first = int(np.count_nonzero(self.present[:start]))
         present = self.present[start:stop]
         last = first + int(np.count_nonzero(present))
@@ -43,17 +43,17 @@ class BatchView:
             return BatchView(self.rows[first:last], present)
         sparse = self.sparse[first:last]
         if not sparse.any():
-            return BatchView(_spread(self._csr[first:last]), present)
+            return BatchView(_densify(self._csr[first:last]), present)
         return BatchView(self._csr[first:last], present, sparse)
 
     @property
     def all_sparse(self) -> bool:
-        """Whether there are rows, and every one came as a sparse pair."""
+        """Whether there are rows, and each was received as a sparse pair."""
         return self.sparse is not None and bool(self.sparse.all())
 
     def dense(self) -> Any:
-        """The rows as a plain matrix."""
-        return self.rows if self.sparse is None else _spread(self._csr)
+        """The rows as a dense matrix."""
+        return self.rows if self.sparse is None else _densify(self._csr)
 
     @property
     def _csr(self) -> Any:
@@ -62,10 +62,10 @@ class BatchView:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Batch:
-    """The records of a batch that can be used, and why the others cannot.
+    """The good records of a batch, and the bad ones.
 
-    `good` are the positions of the former, increasing; `views` has every declared view; `bad` is in
-    order of position.
+    `good` are the positions of the good records, increasing; `views` has the rows of every declared
+    view; `bad` is in order of position.
     """
 
     good: Indices
@@ -73,55 +73,55 @@ class Batch:
     bad: tuple[BadRecord, ...] = ()
 
     def __len__(self) -> int:
-        """How many records can be used."""
+        """Number of good records."""
         return len(self.good)
 
     def take(self, start: int, stop: int) -> Batch:
-        """Some of the good records, counted among the good ones; `bad` stays with the whole."""
-        views = {name: part.take(start, stop) for name, part in self.views.items()}
+        """Good records `start` to `stop`, counted among the good ones; without `bad`."""
+        views = {name: view.take(start, stop) for name, view in self.views.items()}
         return Batch(self.good[start:stop], views)
 
     def missing(self) -> dict[str, int]:
-        """By view, how many good records lack it."""
+        """By view, the number of good records without it."""
         return {
-            name: len(self) - int(np.count_nonzero(part.present))
-            for name, part in self.views.items()
+            name: len(self) - int(np.count_nonzero(view.present))
+            for name, view in self.views.items()
         }
 
 
-def to_chunk(parts: Sequence[Batch]) -> Chunk:
+def to_chunk(batches: Sequence[Batch]) -> Chunk:
     """One chunk of the good records of several batches, in order.
 
-    One concatenation per view; a single batch is not copied. The same records give the same chunk,
+    One concatenation per view; a single batch is not copied. Equal records give an equal chunk,
     however they were divided.
     """
-    parts = [part for part in parts if len(part)]
-    if not parts:
+    batches = [batch for batch in batches if len(batch)]
+    if not batches:
         raise InvalidChunk("there are no records")
     views = {}
-    for name in parts[0].views:
-        rows = _joined([part.views[name] for part in parts])
+    for name in batches[0].views:
+        rows = _concatenate([batch.views[name] for batch in batches])
         if rows.present.any():
             views[name] = rows
-    return Chunk(sum(len(part) for part in parts), views)
+    return Chunk(sum(map(len, batches)), views)
 
 
-def _spread(rows: Any) -> Any:
-    """CSR as a plain matrix, bit by bit: SciPy's own way adds to zeros, and so loses -0.0."""
+def _concatenate(views: Sequence[BatchView]) -> ViewRows:
+    present = views[0].present if len(views) == 1 else np.concatenate([v.present for v in views])
+    filled = [view for view in views if view.rows.shape[0]] or [views[0]]
+    matrices = [view.rows for view in filled]
+    rows: Any
+    if all(view.all_sparse for view in filled) or few_stored(matrices):
+        rows = matrices[0] if len(filled) == 1 else stacked(matrices)
+    elif len(filled) == 1:
+        rows = filled[0].dense()
+    else:
+        rows = np.concatenate([view.dense() for view in filled])
+    return ViewRows(rows, present)
+
+
+def _densify(rows: Any) -> Any:
+    """CSR as a dense matrix, bit for bit: SciPy's method adds to zeros, which loses -0.0."""
     matrix = np.zeros(rows.shape, rows.dtype)
     matrix[np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr)), rows.indices] = rows.data
     return matrix
-
-
-def _joined(parts: Sequence[BatchView]) -> ViewRows:
-    present = parts[0].present if len(parts) == 1 else np.concatenate([p.present for p in parts])
-    there: list[BatchView] = [part for part in parts if part.rows.shape[0]] or [parts[0]]
-    matrices = [part.rows for part in there]
-    rows: Any
-    if all(part.all_sparse for part in there) or few_stored(matrices):
-        rows = matrices[0] if len(there) == 1 else stacked(matrices)
-    elif len(there) == 1:
-        rows = there[0].dense()
-    else:
-        rows = np.concatenate([part.dense() for part in there])
-    return ViewRows(rows, present)

@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-import msgpack
 import numpy as np
-import orjson
 from numpy.typing import ArrayLike
 
-from stream_fs.wire.declared import Dtype, Format
+from stream_fs.wire.declared import Dtype
+from stream_fs.wire.records.formats import DEFAULT_FORMAT, FORMATS, RecordFormat
 from stream_fs.wire.records.parser import VERSION
 
 Form = Literal["packed", "list"]
@@ -32,38 +31,35 @@ def encode_record(
     views: Mapping[str, Values],
     id: str | None = None,
     *,
-    format: Format = "msgpack",
+    format: RecordFormat = DEFAULT_FORMAT,
     form: Form = "packed",
     dtypes: Mapping[str, Dtype] | None = None,
 ) -> bytes:
     """One record. A view that is None is written as missing.
 
     `packed` writes little-endian floats, four bytes each, or eight for the views that `dtypes`
-    declares float64; `list` writes arrays of numbers. JSON has lists only. Nothing is checked: what
-    a consumer refuses depends on what it has declared.
+    declares float64; `list` writes arrays of numbers, as do formats without bytes in either form.
+    Nothing is checked: which records are bad depends on the views that the consumer declares.
     """
-    packed = form == "packed" and format == "msgpack"
+    packed = form == "packed" and FORMATS[format].has_bytes
     dtypes = {} if dtypes is None else dtypes
-    fields: dict[str, Any] = {"v": VERSION}
+    document: dict[str, Any] = {"v": VERSION}
     if id is not None:
-        fields["id"] = id
-    fields["views"] = {
-        name: None if given is None else _values(given, dtypes.get(name, "float32"), packed)
-        for name, given in views.items()
+        document["id"] = id
+    document["views"] = {
+        name: None if values is None else _encode(values, dtypes.get(name, "float32"), packed)
+        for name, values in views.items()
     }
-    if format == "json":
-        return orjson.dumps(fields)
-    encoded: bytes = msgpack.packb(fields)
-    return encoded
+    return FORMATS[format].encode(document)
 
 
-def _values(given: ArrayLike | Sparse, dtype: Dtype, packed: bool) -> Any:
-    if isinstance(given, Sparse):
-        indices = np.asarray(given.indices)
+def _encode(values: ArrayLike | Sparse, dtype: Dtype, packed: bool) -> Any:
+    if isinstance(values, Sparse):
+        indices = np.asarray(values.indices)
         return {
             "i": indices.astype("<u4").tobytes() if packed else indices.tolist(),
-            "x": _values(given.values, dtype, packed),
+            "x": _encode(values.values, dtype, packed),
         }
     if packed:
-        return np.asarray(given).astype("<f4" if dtype == "float32" else "<f8").tobytes()
-    return np.asarray(given).tolist()
+        return np.asarray(values).astype("<f4" if dtype == "float32" else "<f8").tobytes()
+    return np.asarray(values).tolist()

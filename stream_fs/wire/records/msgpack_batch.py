@@ -1,9 +1,9 @@
-"""Many MessagePack records at once: one walk over their joined bytes, all cursors in step.
+"""Many MessagePack records at once: one scan over their concatenated bytes, all cursors in step.
 
 Producers write their fields and views in one order, so records differ only in the id and in which
-views are missing. For a known order the walk compares what must be there with what is there, for
-all records together, and notes where the packed rows lie. Whatever it does not recognise (another
-order, other forms, longer encodings of the same, anything wrong) is left to the careful way.
+views are missing. For a known order the scan compares the expected bytes with those at the cursors,
+for all records together, and notes where the packed rows begin. Records that it does not recognise
+(another order, other forms, longer encodings, any fault) are left to the parser of single records.
 """
 
 from __future__ import annotations
@@ -19,107 +19,70 @@ from numpy.typing import NDArray
 
 from stream_fs.selector.arrays import Indices, Mask, Working
 from stream_fs.wire.declared import DeclaredView
-from stream_fs.wire.records.parser import FIELDS, Rows
+from stream_fs.wire.records.parser import FIELDS, RowBlock
 
-
-class Memory:
-    """Memory for one run of joined values after another."""
-
-    def __init__(self) -> None:
-        self._stream = BytesIO()
-
-    def join(self, values: Sequence[bytes], room: int) -> memoryview:
-        """The values one after another, then `room` zeros; whatever follows has no meaning."""
-        try:
-            self._fill(values, room)
-        except BufferError:  # what was joined before is still in use
-            self._stream = BytesIO()
-            self._fill(values, room)
-        return self._stream.getbuffer()
-
-    def _fill(self, values: Sequence[bytes], room: int) -> None:
-        self._stream.seek(0)
-        self._stream.writelines(values)
-        self._stream.write(bytes(room))
-
-
-class ByteBuffer:
-    """Values as one run of bytes: where each of them starts and ends, and a place beyond."""
-
-    def __init__(
-        self, memory: Memory, values: Sequence[bytes], lengths: Indices, room: int
-    ) -> None:
-        """Join them; at least `room` bytes can be read from `beyond` on."""
-        self._memory = memory.join(values, room + 1)
-        self.bytes: NDArray[np.uint8] = np.frombuffer(self._memory, np.uint8)
-        self.ends = np.cumsum(lengths)
-        self.starts = self.ends - lengths
-        self.beyond = int(self.ends[-1]) + 1
-
-    def items(self, size: int) -> NDArray[Any]:
-        """At every offset the `size` bytes from there, as one item: nothing is copied."""
-        count = max(len(self._memory) - size + 1, 0)
-        return np.ndarray((count,), f"V{size}", self._memory, strides=(1,))
-
-
-_MOST: Final = 8
 T = TypeVar("T")
+
+_MAX_ORDERS: Final = 8
+"""Field orders that are remembered."""
+
+LOOKAHEAD_BYTES: Final = 16
+"""Bytes that a scan may read beyond the longest segment that it compares."""
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
-    """In which order the fields and the views (by their number) are written."""
+class FieldOrder:
+    """The order in which fields and views (by their number) are written."""
 
     fields: tuple[str, ...]
     views: tuple[int, ...]
 
 
 class FieldOrders:
-    """A few orders, the latest useful one first. They decide how fast a record is read, not how."""
+    """A few known orders, the last match first. They affect the speed, not the result."""
 
     def __init__(self, views: Sequence[str]) -> None:
-        self._number = {name: number for number, name in enumerate(views)}
-        self._known = [Order(FIELDS, tuple(range(len(views))))]
+        self._numbers = {name: number for number, name in enumerate(views)}
+        self._orders = [FieldOrder(FIELDS, tuple(range(len(views))))]
 
-    def __iter__(self) -> Iterator[Order]:
-        return iter(tuple(self._known))
+    def __iter__(self) -> Iterator[FieldOrder]:
+        return iter(tuple(self._orders))
 
-    def useful(self, order: Order) -> None:
-        """It fitted, so try it first next time."""
-        self._known.remove(order)
-        self._known.insert(0, order)
+    def move_to_front(self, order: FieldOrder) -> None:
+        """Try this order first in the next batch."""
+        self._orders.remove(order)
+        self._orders.insert(0, order)
 
-    def learn(self, document: object) -> Order | None:
-        """The order of a good record that none of the known ones covers; None if one does."""
+    def learn(self, document: object) -> FieldOrder | None:
+        """Add the order of a good record, and return it; None where a known order covers it."""
         if not isinstance(document, dict):
             return None
         fields = tuple(document)
-        views = tuple(self._number[name] for name in document["views"])
+        views = tuple(self._numbers[name] for name in document["views"])
         if any(
-            _within(fields, known.fields) and _within(views, known.views) for known in self._known
+            _is_subsequence(fields, order.fields) and _is_subsequence(views, order.views)
+            for order in self._orders
         ):
             return None
-        order = Order(_completed(fields, FIELDS), _completed(views, range(len(self._number))))
-        self._known = [order, *self._known[: _MOST - 1]]
-        return order
+        learned = FieldOrder(
+            _completed(fields, FIELDS), _completed(views, range(len(self._numbers)))
+        )
+        self._orders = [learned, *self._orders[: _MAX_ORDERS - 1]]
+        return learned
 
 
-def _within(short: Sequence[T], long: Sequence[T]) -> bool:
-    """Whether the long one becomes the short one by leaving some out."""
+def _is_subsequence(short: Sequence[T], long: Sequence[T]) -> bool:
     rest = iter(long)
     return all(item in rest for item in short)
 
 
-def _completed(some: tuple[T, ...], every: Sequence[T]) -> tuple[T, ...]:
-    return (*some, *(item for item in every if item not in some))
+def _completed(items: tuple[T, ...], full: Sequence[T]) -> tuple[T, ...]:
+    """The items, then those of the full sequence that are not among them."""
+    return (*items, *(item for item in full if item not in items))
 
 
-ROOM: Final = 16
-"""Bytes that a walk may read beyond the longest segment that it compares."""
-
-
-class Segments:
-    """The bytes before a view's values, for each form that the walk knows: name and header."""
+class ViewSegments:
+    """The bytes before the values of a view, by form: its name and the header of the values."""
 
     def __init__(self, view: DeclaredView) -> None:
         """In the shortest encoding, as packers write it."""
@@ -131,97 +94,142 @@ class Segments:
 
     @property
     def longest(self) -> int:
-        """Length of the longest of them."""
+        """Length of the longest segment."""
         return max(len(self.packed), len(self.listed))
 
 
+class ReusableMemory:
+    """Memory that holds one block of values after another."""
+
+    def __init__(self) -> None:
+        self._stream = BytesIO()
+
+    def concatenate(self, values: Sequence[bytes], padding: int) -> memoryview:
+        """The values one after another, then `padding` zeros; bytes after these are undefined."""
+        try:
+            self._fill(values, padding)
+        except BufferError:  # the previous block is still in use
+            self._stream = BytesIO()
+            self._fill(values, padding)
+        return self._stream.getbuffer()
+
+    def _fill(self, values: Sequence[bytes], padding: int) -> None:
+        self._stream.seek(0)
+        self._stream.writelines(values)
+        self._stream.write(bytes(padding))
+
+
+class ByteBuffer:
+    """Concatenated values: where each starts and ends, and an offset beyond all of them."""
+
+    def __init__(
+        self, memory: ReusableMemory, values: Sequence[bytes], lengths: Indices, padding: int
+    ) -> None:
+        """Concatenate the values; at least `padding` bytes can be read from `beyond` on."""
+        self._memory = memory.concatenate(values, padding + 1)
+        self.bytes: NDArray[np.uint8] = np.frombuffer(self._memory, np.uint8)
+        self.ends = np.cumsum(lengths)
+        self.starts = self.ends - lengths
+        self.beyond = int(self.ends[-1]) + 1
+
+    def items(self, size: int) -> NDArray[Any]:
+        """At every offset the `size` bytes from there on, as one item; nothing is copied."""
+        count = max(len(self._memory) - size + 1, 0)
+        return np.ndarray((count,), f"V{size}", self._memory, strides=(1,))
+
+
 class BatchScan:
-    """The cursors of some records, and where the rows of each view were found."""
+    """The cursors of some records, and the offsets of the rows found so far."""
 
-    def __init__(self, joined: ByteBuffer, among: Indices, segments: Sequence[Segments]) -> None:
-        self._joined = joined
-        self._among = among
+    def __init__(
+        self, buffer: ByteBuffer, records: Indices, segments: Sequence[ViewSegments]
+    ) -> None:
+        self._buffer = buffer
+        self._records = records
         self._segments = segments
-        self._cursor = joined.starts[among]
-        self._ends = joined.ends[among]
-        self._every: Mask = np.ones(len(among), bool)
+        self._cursor = buffer.starts[records]
+        self._ends = buffer.ends[records]
+        self._all: Mask = np.ones(len(records), bool)
         """The answer "all of them": compared by identity, which is cheap."""
-        self._known = self._every.copy()
+        self._matched = self._all.copy()
         self._offsets: list[Indices | None] = [None for _ in segments]
-        self._lists: list[list[Rows]] = [[] for _ in segments]
+        self._lists: list[list[RowBlock]] = [[] for _ in segments]
 
-    def over(self, order: Order) -> Mask:
-        """Walk over whole records. A record is known when the walk ends where the record does."""
-        expected, seen = self._map_header(), np.zeros(len(self._cursor), np.intp)
+    def scan(self, order: FieldOrder) -> Mask:
+        """Scan whole records; those match at whose end the scan arrives."""
+        expected, count = self._map_header(), np.zeros(len(self._cursor), np.intp)
         for name in order.fields:
-            seen += _FIELD[name](self, order)
-            if not self._known.any():
+            count += _FIELD_SCANS[name](self, order)
+            if not self._matched.any():
                 break
-        self._known &= (seen == expected) & (self._cursor == self._ends)
-        return self._known
+        self._matched &= (count == expected) & (self._cursor == self._ends)
+        return self._matched
 
-    def rows(self, number: int) -> list[Rows]:
-        """The rows of one view in the records that are known."""
+    def row_blocks(self, number: int) -> list[RowBlock]:
+        """The rows of one view in the records that match."""
         view, offset = self._segments[number].view, self._offsets[number]
-        found = []
+        blocks = []
         if offset is not None:
-            at = np.flatnonzero(self._known & (offset >= 0))
-            if at.size:
-                items = self._joined.items(view.row_bytes)[offset[at]]
-                rows: Working = items.view(view.floats).reshape(len(at), view.dimension)
-                found.append(Rows(self._among[at], rows))
+            packed = np.flatnonzero(self._matched & (offset >= 0))
+            if packed.size:
+                items = self._buffer.items(view.row_bytes)[offset[packed]]
+                rows: Working = items.view(view.floats).reshape(len(packed), view.dimension)
+                blocks.append(RowBlock(self._records[packed], rows))
         for listed in self._lists[number]:
-            kept = self._known[listed.at]
-            if kept.any():
-                found.append(Rows(self._among[listed.at[kept]], listed.rows[kept]))
-        return found
+            matched = self._matched[listed.records]
+            if matched.any():
+                blocks.append(
+                    RowBlock(self._records[listed.records[matched]], listed.rows[matched])
+                )
+        return blocks
 
-    def _version(self, _: Order) -> Mask:
-        here = self._equal(b"\xa1v\x01")
-        self._known &= here
-        self._advance(here, 3)
-        return here
+    def _version(self, _: FieldOrder) -> Mask:
+        present = self._equal(b"\xa1v\x01")
+        self._matched &= present
+        self._advance(present, 3)
+        return present
 
-    def _identity(self, _: Order) -> Mask:
-        """The id's bytes are not looked at."""
-        here = self._equal(b"\xa2id")
-        if here is self._every or here.any():
+    def _id(self, _: FieldOrder) -> Mask:
+        """The bytes of the id are not looked at."""
+        present = self._equal(b"\xa2id")
+        if present is self._all or present.any():
             head = self._byte(3)
             short, long = (head & 0xE0) == 0xA0, head == 0xD9
-            self._known &= ~here | short | long
+            self._matched &= ~present | short | long
             steps = 4 + (head & 0x1F)
             if long.any():
                 steps = np.where(long, 5 + self._byte(4), steps)
-            self._leap(here, steps)
-        return here
+            self._advance_unseen(present, steps)
+        return present
 
-    def _views(self, order: Order) -> Mask:
-        here = self._equal(b"\xa5views")
-        self._known &= here
-        self._advance(here, 6)
-        expected, seen = self._map_header(), np.zeros(len(here), np.intp)
-        some = np.zeros(len(here), bool)
+    def _views(self, order: FieldOrder) -> Mask:
+        present = self._equal(b"\xa5views")
+        self._matched &= present
+        self._advance(present, 6)
+        expected, count = self._map_header(), np.zeros(len(present), np.intp)
+        has_values = np.zeros(len(present), bool)
         for number in order.views:
             values, missing = self._view(number)
-            some |= values
-            seen += values
+            has_values |= values
+            count += values
             if missing is not None:
-                seen += missing
-        self._known &= (seen == expected) & some
-        return here
+                count += missing
+        self._matched &= (count == expected) & has_values
+        return present
 
     def _view(self, number: int) -> tuple[Mask, Mask | None]:
-        """Whose view has values, and whose is null; nobody's, if it is not there at all."""
-        part = self._segments[number]
-        packed, offset = self._equal(part.packed), self._cursor + len(part.packed)
+        """Which records have values of the view, and which have null; others lack the view."""
+        segments = self._segments[number]
+        packed = self._equal(segments.packed)
+        offset = self._cursor + len(segments.packed)
         self._offsets[number] = offset
-        self._leap(packed, len(part.packed) + part.view.row_bytes)
-        if packed is self._every:
+        self._advance_unseen(packed, len(segments.packed) + segments.view.row_bytes)
+        if packed is self._all:
             return packed, None
         offset[~packed] = -1
-        missing = ~packed & self._equal(part.missing)
-        self._advance(missing, len(part.missing))
-        listed = self._list(number, ~packed & ~missing & self._equal(part.listed))
+        missing = ~packed & self._equal(segments.missing)
+        self._advance(missing, len(segments.missing))
+        listed = self._list(number, ~packed & ~missing & self._equal(segments.listed))
         return packed | listed, missing
 
     def _list(self, number: int, candidates: Mask) -> Mask:
@@ -229,61 +237,61 @@ class BatchScan:
         listed = np.zeros_like(candidates)
         if not candidates.any():
             return listed
-        part = self._segments[number]
-        begin, tags = self._cursor + len(part.listed), self._byte(len(part.listed))
+        segments = self._segments[number]
+        begin, tags = self._cursor + len(segments.listed), self._byte(len(segments.listed))
         for tag, floats in ((0xCA, ">f4"), (0xCB, ">f8")):
             item = np.dtype([("tag", "u1"), ("value", floats)])
-            size = item.itemsize * part.view.dimension
+            size = item.itemsize * segments.view.dimension
             at = np.flatnonzero(candidates & (tags == tag) & (begin + size <= self._ends))
             if not at.size:
                 continue
-            items = self._joined.items(size)[begin[at]].view(item).reshape(len(at), -1)
-            pure = (items["tag"] == tag).all(axis=1)
-            at = at[pure]
+            items = self._buffer.items(size)[begin[at]].view(item).reshape(len(at), -1)
+            uniform = (items["tag"] == tag).all(axis=1)
+            at = at[uniform]
             with np.errstate(over="ignore"):
-                rows = items["value"][pure].astype(part.view.floats)
-            self._lists[number].append(Rows(at, rows))
+                rows = items["value"][uniform].astype(segments.view.floats)
+            self._lists[number].append(RowBlock(at, rows))
             listed[at] = True
-            self._leap(at, len(part.listed) + size)
+            self._advance_unseen(at, len(segments.listed) + size)
         return listed
 
     def _map_header(self) -> Indices:
-        """Step over the header of a map; how many entries it announces."""
+        """Step over the header of a map; returns its number of entries."""
         head = self._byte(0)
         count, short = head & 0x0F, (head & 0xF0) == 0x80
         if short.all():
             self._cursor += 1
             return count
         long = head == 0xDE
-        self._known &= short | long
+        self._matched &= short | long
         count = np.where(long, self._byte(1) << 8 | self._byte(2), count)
         self._advance(short, 1)
         self._advance(long, 3)
         return count
 
     def _byte(self, ahead: int) -> Indices:
-        """The byte so far ahead of each cursor."""
-        return np.asarray(self._joined.bytes[self._cursor + ahead], np.intp)
+        """The byte `ahead` of each cursor."""
+        return np.asarray(self._buffer.bytes[self._cursor + ahead], np.intp)
 
-    def _equal(self, text: bytes) -> Mask:
-        """Whether these bytes come next."""
-        there = self._joined.items(len(text))[self._cursor]
-        if there.tobytes() == text * len(there):
-            return self._every
-        return np.asarray(there == np.frombuffer(text, there.dtype), bool)
+    def _equal(self, expected: bytes) -> Mask:
+        """Which cursors are at these bytes."""
+        items = self._buffer.items(len(expected))[self._cursor]
+        if items.tobytes() == expected * len(items):
+            return self._all
+        return np.asarray(items == np.frombuffer(expected, items.dtype), bool)
 
     def _advance(self, where: Mask | Indices, steps: int | Indices) -> None:
-        """Move cursors over something that was compared, so not far beyond the last end."""
-        if where is self._every:
+        """Move cursors over bytes that were compared, so not far beyond the last end."""
+        if where is self._all:
             self._cursor += steps
         else:
             self._cursor[where] += steps if isinstance(steps, int) else steps[where]
 
-    def _leap(self, where: Mask | Indices, steps: int | Indices) -> None:
-        """Move cursors over something announced; what leads too far stops where nothing ends."""
+    def _advance_unseen(self, where: Mask | Indices, steps: int | Indices) -> None:
+        """Move cursors over bytes that were announced; stops `beyond`, where no record ends."""
         self._advance(where, steps)
-        np.minimum(self._cursor, self._joined.beyond, out=self._cursor)
+        np.minimum(self._cursor, self._buffer.beyond, out=self._cursor)
 
 
-_FIELD: Final = {"v": BatchScan._version, "id": BatchScan._identity, "views": BatchScan._views}
-assert set(_FIELD) == set(FIELDS)
+_FIELD_SCANS: Final = {"v": BatchScan._version, "id": BatchScan._id, "views": BatchScan._views}
+assert set(_FIELD_SCANS) == set(FIELDS)

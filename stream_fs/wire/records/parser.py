@@ -1,7 +1,7 @@
-"""One record after parsing: plain dicts, lists, numbers and bytes become the rows of its views.
+"""One record after parsing: plain maps, lists, numbers and bytes become the rows of its views.
 
-The careful way, one record at a time; it takes every form that the contract allows and says what
-is wrong with the others. Values themselves are judged later, for a whole batch (`values`).
+`parse_record` accepts every form of the contract, and names what is wrong with any other document.
+The values themselves are checked later, for a whole batch (`collector`).
 """
 
 from __future__ import annotations
@@ -19,30 +19,33 @@ from stream_fs.records import Reason, printable, quoted
 from stream_fs.selector.arrays import Indices, Working
 from stream_fs.wire.declared import DeclaredView
 
+VERSION: Final = 1
+FIELDS: Final = ("v", "id", "views")
+
+REQUIRED_FIELDS: Final = f"a record needs `v`, which is {VERSION}, and `views`, the values by view"
+DOCUMENTATION: Final = 'see schemas/input-record.v1.json, or "Use it as a service" in README.md'
+
+_LISTED_FIELDS: Final = 3
+"""Fields of another kind of document that the detail lists, and characters of each."""
+_LISTED_CHARACTERS: Final = 20
+
+Fault: TypeAlias = tuple[Reason, str]
+"""Why a record is bad: the reason and the detail."""
+
 
 class RecordError(Exception):
-    """A record cannot be used; never leaves the decoder, which makes a `BadRecord` of it."""
+    """A bad record. Never leaves the decoder, which turns it into a `BadRecord`."""
 
     def __init__(self, reason: Reason, detail: str) -> None:
-        """The detail may quote the record, so it is cut and made printable."""
+        """The detail may quote the record, so it is shortened and made printable."""
         self.reason: Reason = reason
         self.detail = printable(detail)
         super().__init__(self.detail)
 
 
-VERSION: Final = 1
-FIELDS: Final = ("v", "id", "views")
-
-NEEDED: Final = f"a record needs `v`, which is {VERSION}, and `views`, the values by view"
-DESCRIBED: Final = 'see schemas/input-record.v1.json, or "Use it as a service" in README.md'
-_SHOWN: Final = 3
-"""Fields of another kind of record that its detail names, and characters of each."""
-_SHOWN_CHARACTERS: Final = 20
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class SparseRow:
-    """A row as it came, its indices not yet checked; `indices` and `values` are equally long."""
+    """A sparse row as received, its indices not yet checked; both arrays have one length."""
 
     indices: NDArray[Any]
     values: Working
@@ -52,28 +55,63 @@ Row: TypeAlias = "bytes | Working | SparseRow"
 """Packed, as an array, or sparse."""
 
 
-def parse_record(
-    document: object, declared: Mapping[str, DeclaredView], *, truths: bool = True
-) -> dict[str, Row]:
-    """The views that are there. Raises `RecordError`.
+@dataclass(frozen=True, slots=True, eq=False)
+class RowBlock:
+    """Dense rows (k × d) of one view, and the numbers of their records (k), increasing."""
 
-    `truths` tells whether the document may contain truth values, which pass as numbers unless each
-    one is looked at.
+    records: Indices
+    rows: Working
+
+
+@dataclass(slots=True)
+class ParsedRecords:
+    """What a reader returns: by view, blocks of rows and single rows; by record, what is wrong.
+
+    Records are numbered in the order in which the reader received them.
+    """
+
+    blocks: dict[str, list[RowBlock]]
+    rows: dict[str, list[tuple[int, Row]]]
+    faults: dict[int, Fault] = field(default_factory=dict)
+
+    @classmethod
+    def empty(cls, views: Iterable[str]) -> ParsedRecords:
+        """No records yet."""
+        views = tuple(views)
+        return cls({name: [] for name in views}, {name: [] for name in views})
+
+    def add(self, record: int, rows: dict[str, Row]) -> None:
+        """Add the views of one record."""
+        for name, row in rows.items():
+            self.rows[name].append((record, row))
+
+    def reject(self, record: int, error: RecordError) -> None:
+        """Add a bad record."""
+        self.faults[record] = (error.reason, error.detail)
+
+
+def parse_record(
+    document: object, declared: Mapping[str, DeclaredView], *, booleans: bool = True
+) -> dict[str, Row]:
+    """The present views of a parsed document. Raises `RecordError`.
+
+    `booleans` is False where the document cannot contain any: they would pass as numbers, unless
+    every value is looked at.
     """
     if not isinstance(document, dict):
-        raise RecordError("malformed", f"a record is a map, not {_kind(document)}; {DESCRIBED}")
+        raise RecordError("malformed", f"a record is a map, not {_kind(document)}; {DOCUMENTATION}")
     _check_fields(document)
     views = document["views"]
     if not isinstance(views, dict):
         raise RecordError("malformed", f"`views` is a map, not {_kind(views)}")
     for name in views:
         if name not in declared:
-            known = f"the views are {_some(declared)}"
+            known = f"the views are {_list_names(declared)}"
             raise RecordError("unknown_view", f"view {quoted(name)} is not declared; {known}")
     rows = {
-        name: _row(declared[name], given, truths)
-        for name, given in views.items()
-        if given is not None
+        name: _row(declared[name], values, booleans)
+        for name, values in views.items()
+        if values is not None
     }
     if not rows:
         raise RecordError("all_missing", "every view is missing")
@@ -99,56 +137,49 @@ def _check_fields(document: dict[Any, Any]) -> None:
 
 
 def _incomplete(document: dict[Any, Any]) -> str:
-    """What a record needs, what this one has, and where that is described."""
-    return f"{NEEDED}; this one has {_some(document)}; {DESCRIBED}"
+    """The fields that a record needs, those of this document, and where they are documented."""
+    return f"{REQUIRED_FIELDS}; this one has {_list_names(document)}; {DOCUMENTATION}"
 
 
-def _some(fields: Mapping[Any, Any]) -> str:
-    """The names of the first fields, and how many more there are."""
-    names = [quoted(name, _SHOWN_CHARACTERS) for name in islice(fields, _SHOWN)]
-    if len(fields) > len(names):
-        names.append(f"{len(fields) - len(names)} more")
-    return ", ".join(names) or "no fields"
-
-
-def _row(view: DeclaredView, given: object, truths: bool) -> Row:
-    if isinstance(given, bytes):
-        if len(given) != view.row_bytes:
+def _row(view: DeclaredView, values: object, booleans: bool) -> Row:
+    if isinstance(values, bytes):
+        if len(values) != view.row_bytes:
             raise RecordError(
                 "dimension",
-                f"view {view.name!r}: {len(given)} bytes where {view.dimension} values "
+                f"view {view.name!r}: {len(values)} bytes where {view.dimension} values "
                 f"of {view.dtype} take {view.row_bytes}",
             )
-        return given
-    if isinstance(given, list):
-        if len(given) != view.dimension:
+        return values
+    if isinstance(values, list):
+        if len(values) != view.dimension:
             raise RecordError(
                 "dimension",
-                f"view {view.name!r}: {len(given)} values where {view.dimension} are declared",
+                f"view {view.name!r}: {len(values)} values where {view.dimension} are declared",
             )
-        numbers = _numbers(given, view, truths)
+        numbers = _numbers(values, view, booleans)
         if numbers is None:
-            at = _first_other(given, (int, float))
-            raise RecordError("malformed", f"{view.place(at)}: {_kind(given[at])}, not a number")
+            feature = _first_of_other_type(values, (int, float))
+            label = view.feature_label(feature)
+            raise RecordError("malformed", f"{label}: {_kind(values[feature])}, not a number")
         return numbers
-    if isinstance(given, dict):
-        return _sparse(view, given, truths)
-    raise RecordError("malformed", f"view {view.name!r}: {_kind(given)} instead of values")
+    if isinstance(values, dict):
+        return _sparse_row(view, values, booleans)
+    raise RecordError("malformed", f"view {view.name!r}: {_kind(values)} instead of values")
 
 
-def _sparse(view: DeclaredView, pair: dict[Any, Any], truths: bool) -> SparseRow:
+def _sparse_row(view: DeclaredView, pair: dict[Any, Any], booleans: bool) -> SparseRow:
     if set(pair) != {"i", "x"}:
         raise RecordError(
             "bad_sparse",
             f"view {quoted(view.name)}: values are a list, or a map of `i` and `x`; "
-            f"this map has {_some(pair)}",
+            f"this map has {_list_names(pair)}",
         )
-    indices = _indices(pair["i"])
+    indices = _sparse_indices(pair["i"])
     if indices is None:
-        raise RecordError("bad_sparse", f"view {view.name!r}: {_not_indices(pair['i'])}")
-    values = _sparse_values(view, pair["x"], truths)
+        raise RecordError("bad_sparse", f"view {view.name!r}: {_invalid_indices(pair['i'])}")
+    values = _sparse_values(view, pair["x"], booleans)
     if values is None:
-        raise RecordError("bad_sparse", _not_values(view, indices, pair["x"]))
+        raise RecordError("bad_sparse", _invalid_values(view, indices, pair["x"]))
     if len(indices) != len(values):
         raise RecordError(
             "bad_sparse",
@@ -157,104 +188,76 @@ def _sparse(view: DeclaredView, pair: dict[Any, Any], truths: bool) -> SparseRow
     return SparseRow(indices, values)
 
 
-def _indices(given: object) -> NDArray[Any] | None:
-    """Packed `u32` or a list of whole numbers; None if it is neither."""
-    if isinstance(given, bytes) and len(given) % 4 == 0:
-        return np.frombuffer(given, "<u4").astype(np.int64)
-    if isinstance(given, list) and set(map(type, given)) <= {int}:
+def _sparse_indices(indices: object) -> NDArray[Any] | None:
+    """Packed `u32` or a list of whole numbers; None for anything else."""
+    if isinstance(indices, bytes) and len(indices) % 4 == 0:
+        return np.frombuffer(indices, "<u4").astype(np.int64)
+    if isinstance(indices, list) and set(map(type, indices)) <= {int}:
         try:
-            return np.array(array("q", given), np.int64)
+            return np.array(array("q", indices), np.int64)
         except OverflowError:
             return None
     return None
 
 
-def _sparse_values(view: DeclaredView, given: object, truths: bool) -> Working | None:
-    if isinstance(given, bytes) and len(given) % view.floats.itemsize == 0:
-        return np.frombuffer(given, view.floats)
-    return _numbers(given, view, truths) if isinstance(given, list) else None
+def _sparse_values(view: DeclaredView, values: object, booleans: bool) -> Working | None:
+    if isinstance(values, bytes) and len(values) % view.floats.itemsize == 0:
+        return np.frombuffer(values, view.floats)
+    return _numbers(values, view, booleans) if isinstance(values, list) else None
 
 
-def _not_indices(given: object) -> str:
-    """Which of the indices is not a whole number of at most 63 bits, or what is there instead."""
-    if isinstance(given, bytes):
-        return f"`i` is {len(given)} bytes, not indices of 4 bytes each"
-    if not isinstance(given, list):
-        return f"`i` is {_kind(given)}, not a list of indices"
-    too_large = (n for n, index in enumerate(given) if not -(1 << 63) <= index < 1 << 63)
-    at = next(too_large) if set(map(type, given)) <= {int} else _first_other(given, (int,))
-    return f"{_kind(given[at])} at `i`[{at}], not an index"
-
-
-def _not_values(view: DeclaredView, indices: NDArray[Any], given: object) -> str:
-    """Which value of a sparse pair is not a number, or what is there instead of values."""
-    if isinstance(given, bytes):
-        size = view.floats.itemsize
-        return f"view {view.name!r}: `x` is {len(given)} bytes, not values of {size} bytes each"
-    if not isinstance(given, list):
-        return f"view {view.name!r}: `x` is {_kind(given)}, not a list of values"
-    at = _first_other(given, (int, float))
-    place = view.place(int(indices[at])) if at < len(indices) else f"view {view.name!r}"
-    return f"{place}: {_kind(given[at])} at `x`[{at}], not a number"
-
-
-def _first_other(given: list[Any], kinds: tuple[type, ...]) -> int:
-    """Index of the first item that is of none of these types."""
-    return next(at for at, item in enumerate(given) if type(item) not in kinds)
-
-
-def _numbers(given: list[Any], view: DeclaredView, truths: bool) -> Working | None:
-    """A list in the view's precision, too large values as infinity; None if not all numbers."""
-    if truths and bool in set(map(type, given)):
+def _numbers(values: list[Any], view: DeclaredView, booleans: bool) -> Working | None:
+    """A list in the view's precision, values beyond it as infinity; None if not all are numbers."""
+    if booleans and bool in set(map(type, values)):
         return None
     try:
-        exact = np.array(array("d", given), np.float64)
+        exact = np.array(array("d", values), np.float64)
     except TypeError:
         return None
     with np.errstate(over="ignore"):
         return exact.astype(view.floats)
 
 
+def _invalid_indices(indices: object) -> str:
+    """Names the first index that is not a whole number of at most 63 bits."""
+    if isinstance(indices, bytes):
+        return f"`i` is {len(indices)} bytes, not indices of 4 bytes each"
+    if not isinstance(indices, list):
+        return f"`i` is {_kind(indices)}, not a list of indices"
+    if set(map(type, indices)) <= {int}:
+        at = next(n for n, index in enumerate(indices) if not -(1 << 63) <= index < 1 << 63)
+    else:
+        at = _first_of_other_type(indices, (int,))
+    return f"{_kind(indices[at])} at `i`[{at}], not an index"
+
+
+def _invalid_values(view: DeclaredView, indices: NDArray[Any], values: object) -> str:
+    """Names the first value of a sparse pair that is not a number."""
+    if isinstance(values, bytes):
+        size = view.floats.itemsize
+        return f"view {view.name!r}: `x` is {len(values)} bytes, not values of {size} bytes each"
+    if not isinstance(values, list):
+        return f"view {view.name!r}: `x` is {_kind(values)}, not a list of values"
+    at = _first_of_other_type(values, (int, float))
+    known = at < len(indices)
+    label = view.feature_label(int(indices[at])) if known else f"view {view.name!r}"
+    return f"{label}: {_kind(values[at])} at `x`[{at}], not a number"
+
+
+def _first_of_other_type(items: list[Any], types: tuple[type, ...]) -> int:
+    """Index of the first item that has none of these types."""
+    return next(at for at, item in enumerate(items) if type(item) not in types)
+
+
+def _list_names(fields: Mapping[Any, Any]) -> str:
+    """The names of the first fields, and the number of the others."""
+    names = [quoted(name, _LISTED_CHARACTERS) for name in islice(fields, _LISTED_FIELDS)]
+    if len(fields) > len(names):
+        names.append(f"{len(fields) - len(names)} more")
+    return ", ".join(names) or "no fields"
+
+
 def _kind(value: object) -> str:
-    """In words, or a number as it is: no more of it is written down than that."""
+    """The type in words, or a number as it is: a detail never quotes more of a record."""
     names = {dict: "a map", list: "a list", str: "text", bytes: "bytes", type(None): "null"}
     return names.get(type(value)) or repr(value)
-
-
-Fault: TypeAlias = tuple[Reason, str]
-"""Why a record cannot be used: the reason, and the particulars."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Rows:
-    """Rows (k × d) of one view, and the records that they belong to (k), increasing."""
-
-    at: Indices
-    rows: Working
-
-
-@dataclass(slots=True)
-class ParsedRecords:
-    """Rows that were found together, rows of single records, and records that were refused.
-
-    Records are named by their number among those that were read.
-    """
-
-    together: dict[str, list[Rows]]
-    single: dict[str, list[tuple[int, Row]]]
-    refused: dict[int, Fault] = field(default_factory=dict)
-
-    @classmethod
-    def nothing(cls, names: Iterable[str]) -> ParsedRecords:
-        """A place to collect in."""
-        names = tuple(names)
-        return cls({name: [] for name in names}, {name: [] for name in names})
-
-    def add(self, record: int, rows: dict[str, Row]) -> None:
-        """The views of a single record."""
-        for name, row in rows.items():
-            self.single[name].append((record, row))
-
-    def refuse(self, record: int, refused: RecordError) -> None:
-        """A record that cannot be used."""
-        self.refused[record] = (refused.reason, refused.detail)

@@ -11,14 +11,14 @@ from rich.console import Console
 
 from stream_fs.cli.ranking_display import JsonLines, LiveTable, PlainLines
 from stream_fs.records import Message
-from stream_fs.wire import Format, RankingMessage, encode_ranking, publish
+from stream_fs.wire import RankingFormat, RankingMessage, encode_ranking, publish
 from stream_fs.wire.rankings.message import Feature
 from tests.unit.wire.rankings.test_message_continuity import example
 
 WIDE = 160
 
 
-def published(ranking: RankingMessage, format: Format = "json") -> Message:
+def published(ranking: RankingMessage, format: RankingFormat = "json") -> Message:
     payload = publish(ranking, format)
     return Message("rankings", 0, 3, 0, payload.key, payload.value, payload.headers)
 
@@ -39,7 +39,7 @@ def table(*rankings: RankingMessage, top: int = 2, **options: bool) -> str:
 
 
 @pytest.mark.parametrize("format", ["json", "msgpack"])
-def test_json_is_the_document_on_one_line(format: Format) -> None:
+def test_json_is_the_document_on_one_line(format: RankingFormat) -> None:
     ranking = example("later")
     to = io.BytesIO()
     JsonLines(to).show(published(ranking, format), ranking)

@@ -14,7 +14,7 @@ from stream_fs.checkpoint import decode_progress, encode_progress
 from stream_fs.errors import AbortableError, RetriableError
 from stream_fs.pipeline import events
 from stream_fs.pipeline.ports import Partition
-from stream_fs.wire import Format, decode_ranking, digest, encode_ranking
+from stream_fs.wire import RankingFormat, decode_ranking, digest, encode_ranking
 from tests.support.memory_broker import Call
 from tests.unit.pipeline.lives import (
     LETTERS,
@@ -131,7 +131,7 @@ def test_what_was_not_committed_is_computed_again_and_compared() -> None:
     assert not second.of(events.ReplayDiverged)
 
 
-def without_imputed(value: bytes, format: Format) -> bytes:
+def without_imputed(value: bytes, format: RankingFormat) -> bytes:
     """A ranking as releases before the field encoded it."""
     ranking = decode_ranking(value, format)
     records = replace(ranking.records, imputed=None)
@@ -147,7 +147,7 @@ def without_imputed(value: bytes, format: Format) -> bytes:
     ],
 )
 def test_the_digest_of_a_replayed_ranking_may_be_that_without_imputed_rows(
-    earlier: Callable[[bytes, Format], bytes], diverged: int, format: Format
+    earlier: Callable[[bytes, RankingFormat], bytes], diverged: int, format: RankingFormat
 ) -> None:
     made = broker()
     fill(made, VALUES)

@@ -12,10 +12,10 @@ import pytest
 
 from stream_fs.errors import InvalidParameter
 from stream_fs.replay import Rewriter
-from stream_fs.wire import DeclaredView, Format, RecordDecoder, Sparse, encode_record
+from stream_fs.wire import DeclaredView, RecordDecoder, RecordFormat, Sparse, encode_record
 
 VIEWS = (DeclaredView("a", 3), DeclaredView("b", 2, "float64"), DeclaredView("c", 4))
-FORMATS: list[Format] = ["msgpack", "json"]
+FORMATS: list[RecordFormat] = ["msgpack", "json"]
 RECORD: dict[str, Any] = {
     "a": np.array([0.1, 2, 3], np.float32),
     "b": [0.1, 1 / 3],
@@ -23,11 +23,11 @@ RECORD: dict[str, Any] = {
 }
 
 
-def encoded(format: Format, **views: Any) -> bytes:
+def encoded(format: RecordFormat, **views: Any) -> bytes:
     return encode_record(views, id="x", format=format, dtypes={"b": "float64"})
 
 
-def decoded(value: bytes, format: Format) -> dict[str, Any]:
+def decoded(value: bytes, format: RecordFormat) -> dict[str, Any]:
     batch = RecordDecoder(VIEWS, format).decode([value])
     assert not batch.bad
     return {name: part.dense() for name, part in batch.views.items() if part.present.any()}
@@ -35,19 +35,19 @@ def decoded(value: bytes, format: Format) -> dict[str, Any]:
 
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("value", [b"not a record", b"", b"17", b"\x81\xa5views\x01", b'{"v": 1}'])
-def test_what_is_no_record_comes_out_as_it_went_in(format: Format, value: bytes) -> None:
+def test_what_is_no_record_comes_out_as_it_went_in(format: RecordFormat, value: bytes) -> None:
     for other in FORMATS:
         assert Rewriter(VIEWS, format, other, missing=0.9)(value) == value
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_what_is_as_it_should_be_stays_byte_for_byte(format: Format) -> None:
+def test_what_is_as_it_should_be_stays_byte_for_byte(format: RecordFormat) -> None:
     value = encoded(format, **RECORD) + (b" " if format == "json" else b"")
     assert Rewriter(VIEWS, format, format)(value) is value
 
 
 @pytest.mark.parametrize(("read", "written"), list(itertools.permutations(FORMATS)))
-def test_the_other_format_means_the_same(read: Format, written: Format) -> None:
+def test_the_other_format_means_the_same(read: RecordFormat, written: RecordFormat) -> None:
     value = encoded(read, **RECORD)
     changed = Rewriter(VIEWS, read, written)(value)
     assert changed != value
@@ -64,7 +64,7 @@ def test_what_json_cannot_say_stays_as_it_is() -> None:
 
 
 @pytest.mark.parametrize(("read", "written"), list(itertools.product(FORMATS, FORMATS)))
-def test_views_are_left_out_and_one_is_kept(read: Format, written: Format) -> None:
+def test_views_are_left_out_and_one_is_kept(read: RecordFormat, written: RecordFormat) -> None:
     rewrite = Rewriter(VIEWS, read, written, missing=0.5, seed=3)
     value = encoded(read, **RECORD)
     kept = [tuple(decoded(rewrite(value), written)) for _ in range(800)]

@@ -13,13 +13,16 @@ import pytest
 
 from stream_fs.errors import BrokenFile, InvalidParameter
 from stream_fs.replay import Source, file_format, sources
-from stream_fs.wire import DeclaredView, Format, RecordDecoder, encode_record
+from stream_fs.wire import DeclaredView, RecordDecoder, RecordFormat, encode_record
+from stream_fs.wire.records import msgpack_reader
+from stream_fs.wire.records.json_reader import json_lines
+from stream_fs.wire.records.msgpack_reader import msgpack_objects
 
 VIEWS = (DeclaredView("a", 3), DeclaredView("b", 2, "float64"))
 GOOD = [encode_record({"a": [n, 1, 2], "b": [3, n]}) for n in range(5)]
 
 
-def source(path: Path, wanted: Format = "msgpack") -> Source:
+def source(path: Path, wanted: RecordFormat = "msgpack") -> Source:
     return Source(str(path), file_format(path.name), VIEWS, wanted)
 
 
@@ -86,7 +89,7 @@ def test_a_line_without_end_is_no_line(tmp_path: Path, monkeypatch: pytest.Monke
 def test_records_that_follow_each_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int
 ) -> None:
-    monkeypatch.setattr(sources, "UNPACK_BLOCK_BYTES", block)
+    monkeypatch.setattr(msgpack_reader, "FILE_BLOCK_BYTES", block)
     values = [*GOOD, msgpack.packb(17), msgpack.packb("no record"), msgpack.packb({})]
     found = source(written(tmp_path / "x.msgpack", b"".join(values)))
     assert list(found) == values
@@ -106,7 +109,7 @@ def test_a_file_that_ends_too_early_names_the_record(tmp_path: Path) -> None:
 def test_what_is_not_message_pack_names_its_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int
 ) -> None:
-    monkeypatch.setattr(sources, "UNPACK_BLOCK_BYTES", block)
+    monkeypatch.setattr(msgpack_reader, "FILE_BLOCK_BYTES", block)
     path = written(tmp_path / "x.msgpack", GOOD[0] + GOOD[1] + b"\x81\xc1" + GOOD[2])
     place = 2 * len(GOOD[0])
     records = iter(source(path))
@@ -123,21 +126,21 @@ def test_a_file_of_another_kind_is_not_taken_apart(tmp_path: Path, content: byte
 
 def test_a_record_that_claims_to_be_huge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sources, "MOST_BYTES", 5000)
-    monkeypatch.setattr(sources, "UNPACK_BLOCK_BYTES", 1000)
+    monkeypatch.setattr(msgpack_reader, "FILE_BLOCK_BYTES", 1000)
     huge = b"\x81\xa1x\xc6\xff\xff\xff\xff" + b"y" * 20_000
     with pytest.raises(BrokenFile, match=f"begins at byte {len(GOOD[0])} has more than 5000"):
         list(source(written(tmp_path / "x.msgpack", GOOD[0] + huge)))
 
 
 @pytest.mark.parametrize(
-    ("framed", "record"),
+    ("split", "record"),
     [
-        (sources.json_lines, b"%s\n" % (b"x" * 9999)),
-        (sources.message_pack, msgpack.packb({"x": bytes(9999)})),
+        (json_lines, b"%s\n" % (b"x" * 9999)),
+        (msgpack_objects, msgpack.packb({"x": bytes(9999)})),
     ],
     ids=["JSON lines", "MessagePack"],
 )
-def test_memory_does_not_grow_with_the_file(framed: Any, record: bytes) -> None:
+def test_memory_does_not_grow_with_the_file(split: Any, record: bytes) -> None:
     """A file of many blocks."""
 
     class Endless(io.RawIOBase):
@@ -160,7 +163,7 @@ def test_memory_does_not_grow_with_the_file(framed: Any, record: bytes) -> None:
     file = io.BufferedReader(Endless(), 1 << 16)
     tracemalloc.start()
     try:
-        count = sum(1 for _ in framed(file, "x"))
+        count = sum(1 for _ in split(file, "x", sources.MOST_BYTES))
         _, most = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -182,7 +185,7 @@ def arrays() -> dict[str, Any]:
 
 @pytest.mark.parametrize("wanted", ["msgpack", "json"])
 @pytest.mark.parametrize("names", [("a", "b"), ("view_0", "view_1")])
-def test_rows_of_arrays(tmp_path: Path, names: tuple[str, str], wanted: Format) -> None:
+def test_rows_of_arrays(tmp_path: Path, names: tuple[str, str], wanted: RecordFormat) -> None:
     given = arrays()
     np.savez(
         tmp_path / "x.npz", **{names[0]: given["a"], names[1]: given["b"]}, labels=given["labels"]

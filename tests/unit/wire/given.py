@@ -10,7 +10,7 @@ import numpy as np
 import orjson
 from hypothesis import strategies as st
 
-from stream_fs.wire import Batch, DeclaredView, Format
+from stream_fs.wire import Batch, DeclaredView, RecordFormat
 
 VIEWS = (
     DeclaredView("first", 3),
@@ -27,7 +27,7 @@ class Given:
     plain: dict[str, Any]
     rows: dict[str, tuple[Any, bool]]
 
-    def encoded(self, format: Format) -> bytes:
+    def encoded(self, format: RecordFormat) -> bytes:
         return orjson.dumps(self.plain) if format == "json" else msgpack.packb(self.plain)
 
 

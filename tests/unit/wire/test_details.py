@@ -11,22 +11,22 @@ import numpy as np
 import pytest
 
 from stream_fs.records import BadRecord
-from stream_fs.wire import DeclaredView, Format, RecordDecoder
+from stream_fs.wire import DeclaredView, RecordDecoder, RecordFormat
 
 NAMED = (
     DeclaredView("engine", 3, names=("rpm", "oil", "heat")),
     DeclaredView("words", 4, "float64", "unit"),
 )
-FORMATS: tuple[Format, Format] = ("msgpack", "json")
+FORMATS: tuple[RecordFormat, RecordFormat] = ("msgpack", "json")
 NAN, INFINITY = float("nan"), float("inf")
 
 
-def encoded(record: Any, format: Format) -> bytes:
+def encoded(record: Any, format: RecordFormat) -> bytes:
     """As common encoders write it: `json.dumps` writes NaN and Infinity as they are."""
     return json.dumps(record).encode() if format == "json" else bytes(msgpack.packb(record))
 
 
-def bad(value: bytes, format: Format, views: tuple[DeclaredView, ...] = NAMED) -> BadRecord:
+def bad(value: bytes, format: RecordFormat, views: tuple[DeclaredView, ...] = NAMED) -> BadRecord:
     """The verdict on a value alone, which must be the same among good ones."""
     good = encoded({"v": 1, "views": {"engine": [1, 2, 3]}}, format)
     (alone,) = RecordDecoder(views, format).decode([value]).bad
@@ -43,7 +43,7 @@ def record(**views: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_a_flat_record_learns_what_a_record_needs(format: Format) -> None:
+def test_a_flat_record_learns_what_a_record_needs(format: RecordFormat) -> None:
     flat = {"temperature": 20.5, "pressure": 1.0, "x" * 5000: 1, "rpm": 2, "oil": 3}
     detail = bad(encoded(flat, format), format).detail
     for part in ("`v`", "`views`", "'temperature'", "'pressure'", "2 more"):
@@ -54,7 +54,7 @@ def test_a_flat_record_learns_what_a_record_needs(format: Format) -> None:
 
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("record", [{}, {"v": 1}, {"v": 1, "id": "a"}, {"v": 1, "data": {}}])
-def test_every_incomplete_record_learns_it(record: Mapping[str, Any], format: Format) -> None:
+def test_every_incomplete_record_learns_it(record: Mapping[str, Any], format: RecordFormat) -> None:
     verdict = bad(encoded(record, format), format)
     assert verdict.reason == ("malformed" if "v" in record else "version")
     assert "`views`" in verdict.detail
@@ -70,7 +70,7 @@ def test_the_other_format_is_recognised() -> None:
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_what_resembles_neither_format_is_recognised(format: Format) -> None:
+def test_what_resembles_neither_format_is_recognised(format: RecordFormat) -> None:
     framed = bad(b"\x00\x00\x00\x00\x07" + encoded(record(engine=[1, 2, 3]), format), format)
     assert "schema registry" in framed.detail
     assert "the value is empty" in bad(b"", format).detail
@@ -112,7 +112,7 @@ def test_what_exceeds_the_limits_of_the_parser_is_named_in_terms_of_the_record()
     ],
 )
 def test_a_refused_field_is_answered_with_those_that_are_read(
-    document: dict[str, Any], parts: list[str], format: Format
+    document: dict[str, Any], parts: list[str], format: RecordFormat
 ) -> None:
     detail = bad(encoded(document, format), format).detail
     for part in parts:
@@ -136,7 +136,9 @@ def test_unknown_fields_of_text_and_of_bytes_are_named() -> None:
     ],
 )
 @pytest.mark.parametrize("format", FORMATS)
-def test_not_finite_names_its_place(views: dict[str, Any], place: str, format: Format) -> None:
+def test_not_finite_names_its_place(
+    views: dict[str, Any], place: str, format: RecordFormat
+) -> None:
     verdict = bad(encoded(record(**views), format), format)
     assert verdict.reason == "not_finite"
     assert verdict.detail.startswith(place)
@@ -169,7 +171,9 @@ def test_a_packed_value_names_its_place() -> None:
     ],
 )
 @pytest.mark.parametrize("format", FORMATS)
-def test_a_wrong_value_names_its_place(views: dict[str, Any], place: str, format: Format) -> None:
+def test_a_wrong_value_names_its_place(
+    views: dict[str, Any], place: str, format: RecordFormat
+) -> None:
     assert bad(encoded(record(**views), format), format).detail.startswith(place)
 
 

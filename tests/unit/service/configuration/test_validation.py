@@ -52,7 +52,7 @@ from tests.support.configurations import LEAST, loaded, problems, with_lines
         ("output", "top = 1.5", "output.top: should be a whole number from 1 "),
         ("output", "top = true", "output.top: should be a whole number from 1 "),
         ("output", 'top = "most"', "output.top: should be a whole number from 1 "),
-        ("output", 'format = "xml"', "output.format: should be 'msgpack' or 'json', got 'xml'"),
+        ("output", 'format = "xml"', "output.format: should be 'json' or 'msgpack', got 'xml'"),
         ("output", 'topic = "a b"', "output.topic: should be 1 to 249 letters, digits, '.', '_' "),
         ("output", 'topic = "digits"', "output.topic: topic 'digits' is already an input topic"),
         (

@@ -25,7 +25,7 @@ from stream_fs.selector import (
 )
 from stream_fs.selector.imputation import Imputation
 from stream_fs.wire import (
-    Format,
+    RankingFormat,
     RankingMessage,
     Source,
     Top,
@@ -135,7 +135,7 @@ def test_a_merged_ranking_is_of_no_chunk_whose_rows_were_imputed() -> None:
 
 
 @pytest.mark.parametrize("format", ["json", "msgpack"])
-def test_a_ranking_of_before_the_field_is_read_and_written_as_it_was(format: Format) -> None:
+def test_a_ranking_of_before_the_field_is_read_and_written_as_it_was(format: RankingFormat) -> None:
     made = message(1)
     before = replace(made, records=replace(made.records, imputed=None))
     value = encode_ranking(before, format)
@@ -147,7 +147,9 @@ def test_a_ranking_of_before_the_field_is_read_and_written_as_it_was(format: For
 
 
 @pytest.mark.parametrize("format", ["json", "msgpack"])
-def test_a_digest_is_that_of_the_ranking_with_imputed_rows_or_without(format: Format) -> None:
+def test_a_digest_is_that_of_the_ranking_with_imputed_rows_or_without(
+    format: RankingFormat,
+) -> None:
     made = message(1)
     value = encode_ranking(made, format)
     before = encode_ranking(replace(made, records=replace(made.records, imputed=None)), format)
@@ -253,7 +255,7 @@ def test_the_content_type_tells_the_format() -> None:
 
 @pytest.mark.parametrize("top", [None, 2, 0.3])
 @pytest.mark.parametrize("format", ["json", "msgpack"])
-def test_no_ranking_is_larger_than_the_largest(top: Top, format: Format) -> None:
+def test_no_ranking_is_larger_than_the_largest(top: Top, format: RankingFormat) -> None:
     counts = published_counts(PARAMS, top)
     largest = largest_ranking(PARAMS, counts, stream="s", topic="t.in", partitions=2, format=format)
     for made in messages(top):
@@ -360,6 +362,6 @@ def test_damaged_rankings_are_refused_or_read(data: st.DataObject) -> None:
 
 
 @given(st.binary(max_size=40), st.sampled_from(["json", "msgpack"]))
-def test_no_bytes_raise_anything_else(value: bytes, format: Format) -> None:
+def test_no_bytes_raise_anything_else(value: bytes, format: RankingFormat) -> None:
     with pytest.raises(InvalidMessage):
         decode_ranking(value, format)

@@ -14,22 +14,24 @@ from stream_fs.errors import InvalidParameter
 from stream_fs.records import Reason
 from stream_fs.selector.arrays import Indices
 from stream_fs.selector.chunk import LARGEST
-from stream_fs.wire import DeclaredView, Format, Limits, RecordDecoder
+from stream_fs.wire import DeclaredView, Limits, RecordDecoder, RecordFormat
 from stream_fs.wire.records import decoder
-from stream_fs.wire.records.msgpack_batch import ByteBuffer, Order
+from stream_fs.wire.records.msgpack_batch import ByteBuffer, FieldOrder
 from stream_fs.wire.records.msgpack_reader import MsgpackReader
 from stream_fs.wire.records.parser import ParsedRecords
 from tests.unit.wire.given import BY_NAME, VIEWS, Given, records, same
 
-FORMATS: Sequence[Format] = ("msgpack", "json")
+FORMATS: Sequence[RecordFormat] = ("msgpack", "json")
 
 
 def careful() -> RecordDecoder:
     """A decoder that looks at every record by itself."""
 
     class OneByOne(MsgpackReader):
-        def _walk(self, _: ByteBuffer, among: Indices, __: Order, ___: ParsedRecords) -> Indices:
-            return among
+        def _scan(
+            self, _: ByteBuffer, records: Indices, __: FieldOrder, ___: ParsedRecords
+        ) -> Indices:
+            return records
 
     made = RecordDecoder(VIEWS)
     made._reader = OneByOne(VIEWS, Limits())
@@ -74,7 +76,7 @@ def test_together_or_one_by_one_is_the_same(few: list[Given], picks: list[int]) 
 
 
 @given(st.lists(st.binary(max_size=60), max_size=6), st.sampled_from(FORMATS))
-def test_no_bytes_raise(values: list[bytes], format: Format) -> None:
+def test_no_bytes_raise(values: list[bytes], format: RecordFormat) -> None:
     batch = RecordDecoder(VIEWS, format).decode(values)
     assert len(batch) + len(batch.bad) == len(values)
 
@@ -254,7 +256,7 @@ WRONG: list[tuple[Reason, Any]] = [
 
 @pytest.mark.parametrize(("reason", "plain"), WRONG, ids=map(str, range(len(WRONG))))
 @pytest.mark.parametrize("format", FORMATS)
-def test_reasons(reason: Reason, plain: Any, format: Format) -> None:
+def test_reasons(reason: Reason, plain: Any, format: RecordFormat) -> None:
     fine, value = {"v": 1, "views": {"first": ONES}}, msgpack.packb(plain)
     values = [msgpack.packb(fine), value, msgpack.packb(fine)]
     if format == "json":

@@ -7,14 +7,14 @@ import numpy as np
 import orjson
 import pytest
 
-from stream_fs.wire import DeclaredView, Format, RecordDecoder, Sparse, encode_record
+from stream_fs.wire import DeclaredView, RecordDecoder, RecordFormat, Sparse, encode_record
 
 VIEWS = [DeclaredView("a", 3), DeclaredView("b", 2, "float64"), DeclaredView("c", 400)]
 
 
 @pytest.mark.parametrize("format", ["msgpack", "json"])
 @pytest.mark.parametrize("form", ["packed", "list"])
-def test_what_is_written_is_read(format: Format, form: Literal["packed", "list"]) -> None:
+def test_what_is_written_is_read(format: RecordFormat, form: Literal["packed", "list"]) -> None:
     value = encode_record(
         {"a": [0.1, 2, -3], "b": np.array([0.1, 0.2]), "c": Sparse([7, 300], [0.5, 2])},
         "r-1",
