@@ -2,6 +2,10 @@ VENV := .venv
 STAMP := $(VENV)/.installed
 RUN := $(VENV)/bin/python -m
 
+# What the compiled core is built from.
+NATIVE := $(addprefix stream_fs/selector/kernels/native/, \
+	CMakeLists.txt _native.pyx loops.h iteration.c neighbours.c redundancy.c)
+
 # The interpreter for .venv; if empty, the first Python >= 3.11 that is found.
 PYTHON ?=
 # Number of parallel test processes.
@@ -26,7 +30,7 @@ help: ## list the targets
 
 setup: $(STAMP) ## create .venv with locked versions
 
-$(STAMP): constraints.txt pyproject.toml hatch_build.py $(wildcard stream_fs/selector/*.c)
+$(STAMP): constraints.txt pyproject.toml $(NATIVE)
 	@echo "creating $(VENV) with locked versions; the first time takes a minute or two …"
 	@PYTHON="$(PYTHON)" bash .ci/venv $(VENV)
 	@# Wheels only: a build from source would download build tools that are not locked.

@@ -7,8 +7,7 @@ from typing import get_args
 
 import pytest
 
-from stream_fs.selector.core import VARIABLE, Core
-from stream_fs.selector.library import missing
+from stream_fs.selector.kernels.dispatch import VARIABLE, Core, missing
 
 
 # Of a module, because hypothesis runs a test many times on what a function's fixture gave it.

@@ -5,8 +5,7 @@ from __future__ import annotations
 from importlib import metadata
 
 from stream_fs.cli.arguments import Arguments, Commands, add_debug
-from stream_fs.selector import library
-from stream_fs.selector.core import in_use
+from stream_fs.selector.kernels import dispatch
 from stream_fs.service.exit_codes import ExitCode
 
 
@@ -19,7 +18,7 @@ def add(commands: Commands) -> None:
 
 
 def _version(_: Arguments) -> ExitCode:
-    core, why = in_use(), library.missing()
+    core, why = dispatch.active_core(), dispatch.missing()
     print(f"stream-fs {metadata.version('stream-fs')}")
     print(f"core: {core}" + (f" (of the compiled one: {why})" if why else ""))
     return ExitCode.OK

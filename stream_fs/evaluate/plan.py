@@ -17,6 +17,7 @@ from stream_fs.evaluate.builtin_datasets import BUILT_IN
 from stream_fs.evaluate.datasets import DataSet, Labels, Mask, list_sets, load_masks, load_set
 from stream_fs.evaluate.errors import DataMalformed, DataNotFound
 from stream_fs.evaluate.protocol import Problem
+from stream_fs.selector.kernels.dispatch import native_sources
 
 Value: TypeAlias = str | int | float
 Row: TypeAlias = dict[str, Value]
@@ -214,7 +215,7 @@ Experiment: TypeAlias = OnData | OnMade
 def source_digest() -> str:
     """Of the code that measures and is measured; how it is reported does not matter."""
     package = Path(__file__).parents[1]
-    measured = [*package.glob("selector/*.py"), *package.glob("selector/*.c")]
+    measured = [*package.glob("selector/**/*.py"), *native_sources()]
     measuring = [*package.glob("evaluate/*.py"), *package.glob("evaluate/experiments/*.py")]
     digest = hashlib.sha256()
     for path in sorted(measured) + sorted(measuring):

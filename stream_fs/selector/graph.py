@@ -9,7 +9,6 @@ import numpy as np
 import scipy.sparse
 
 from stream_fs.selector.arrays import Floats, Indices, Working
-from stream_fs.selector.nearest import squared_distances
 
 HALF = 31
 """Bits for one of two row numbers that share a whole number."""
@@ -52,6 +51,14 @@ def _both_ways(ones: Indices, others: Indices) -> tuple[Indices, Indices]:
     once = np.append(True, pairs[1:] != pairs[:-1])
     pairs = pairs[once]
     return pairs >> HALF, pairs & ((1 << HALF) - 1)
+
+
+def squared_distances(products: Working, rows: Indices, others: Indices) -> Floats:
+    """Of pairs of rows, from the products of all of them (n×n)."""
+    squares = np.diagonal(products).astype(np.float64)
+    product = products[rows, others]
+    found = squares[rows] + squares[others] - product - product
+    return np.asarray(np.maximum(found, 0.0), np.float64)  # less by rounding
 
 
 def scaled(

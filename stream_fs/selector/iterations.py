@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from stream_fs.selector.arrays import Working
-from stream_fs.selector.core import begin
+from stream_fs.selector.kernels.dispatch import start_iteration
+from stream_fs.selector.kernels.interface import Factors, Losses, ViewProblem
 from stream_fs.selector.parameters import Params
-from stream_fs.selector.problem import Factors, Losses, Problem
-from stream_fs.selector.steps import Ties, alpha_step
+from stream_fs.selector.steps import UStepConstants, alpha_step
 
 LEAST_LOSS = 1e-12
 """Floor of a view's loss relative to its energy."""
@@ -37,8 +37,8 @@ class Fit:
 
 
 def iterate(
-    problems: Sequence[Problem],
-    tied: Ties,
+    problems: Sequence[ViewProblem],
+    constants: UStepConstants,
     U: Working,
     start: Sequence[Working],
     alpha: Sequence[float],
@@ -50,26 +50,26 @@ def iterate(
     Starts from `U` (views×N×K) and each view's V. `j` counts all instances so far, this chunk
     included. V and then U of every view, U*, α.
     """
-    turns = begin(problems, tied, U, start, params.inner_updates)
+    iteration = start_iteration(problems, constants, U, start, params.inner_updates)
     objective: list[float] = []
     converged = False
     a = term_weights(problems, alpha, j, params, U.dtype)
     while len(objective) < params.max_iterations and not converged:
-        terms = turns.turn(a)
+        terms = iteration.step(a)
         losses = terms.losses
         if params.view_weights == "learned":
             alpha = alpha_step(_view_losses(problems, losses, params), params.lam)
         a = term_weights(problems, alpha, j, params, U.dtype)
         fit = sum(weight * loss for weight, loss in zip(a, losses.chunk, strict=True))
-        objective.append(fit + terms.apart + terms.sparsity)
+        objective.append(fit + terms.regularisers + terms.sparsity)
         if len(objective) > 1 and len(objective) >= params.min_iterations:
             change = abs(objective[-1] - objective[-2])
             converged = change <= params.tolerance * abs(objective[-2])
-    return Fit(turns.factors(), losses, alpha, tuple(objective), converged)
+    return Fit(iteration.factors(), losses, alpha, tuple(objective), converged)
 
 
 def term_weights(
-    problems: Sequence[Problem],
+    problems: Sequence[ViewProblem],
     alpha: Sequence[float],
     j: float,
     params: Params,
@@ -102,7 +102,7 @@ def _power(base: float, exponent: float) -> float:
         return math.inf
 
 
-def relative_losses(problems: Sequence[Problem], losses: Losses) -> list[float]:
+def relative_losses(problems: Sequence[ViewProblem], losses: Losses) -> list[float]:
     """(s − 2⟨V,Q⟩ + ⟨VᵀV,R⟩)/s: the share of each view's energy that V leaves unexplained."""
     return [
         _share(problem, chunk + carried)
@@ -110,7 +110,7 @@ def relative_losses(problems: Sequence[Problem], losses: Losses) -> list[float]:
     ]
 
 
-def _view_losses(problems: Sequence[Problem], losses: Losses, params: Params) -> list[float]:
+def _view_losses(problems: Sequence[ViewProblem], losses: Losses, params: Params) -> list[float]:
     """What α follows, per view: the loss of the present V over all data, or accumulated losses."""
     if params.loss == "exact":
         shares = relative_losses(problems, losses)
@@ -124,7 +124,7 @@ def _view_losses(problems: Sequence[Problem], losses: Losses, params: Params) ->
     return [share * p.total_energy for share, p in zip(shares, problems, strict=True)]
 
 
-def _share(problem: Problem, loss: float) -> float:
+def _share(problem: ViewProblem, loss: float) -> float:
     """A loss relative to the view's energy, floored; all of it where there is no energy."""
     energy = problem.total_energy
     return max(loss / energy, LEAST_LOSS) if energy > 0 else 1.0

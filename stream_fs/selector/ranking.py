@@ -10,8 +10,8 @@ import numpy as np
 
 from stream_fs.errors import InvalidParameter
 from stream_fs.selector.arrays import Floats, Indices, Mask, Working
-from stream_fs.selector.choice import Block, Rival, novelty
-from stream_fs.selector.core import choice_in_use
+from stream_fs.selector.kernels.dispatch import choose_features
+from stream_fs.selector.kernels.interface import Block, Rival, novelty
 from stream_fs.selector.parameters import Budget, is_whole
 from stream_fs.selector.relevance import scores
 from stream_fs.selector.state import State, ViewState
@@ -99,7 +99,7 @@ def _greedy(scores: Floats, directions: Working, depth: int) -> Indices:
     taken as long as it is not below the best feature outside the block; then one matrix product
     brings all that are left up to date, and the next block follows.
     """
-    choose, chance = choice_in_use(), 2 / directions.shape[1]
+    chance = 2 / directions.shape[1]
     left, nearest = np.arange(len(scores)), np.zeros(len(scores), np.float32)
     chosen, gone = [left[:0]], 0
     while (missing := depth - sum(map(len, chosen))) > 0:
@@ -109,7 +109,7 @@ def _greedy(scores: Floats, directions: Working, depth: int) -> Indices:
         # A copy, for of one array numpy would mirror a triangle.
         squares = np.square(leading @ leading.copy().T)
         given = Block(scores[block], left[block], squares, nearest[block], chance)
-        taken = choose(given, _rival(worth, block, left), missing)
+        taken = choose_features(given, _rival(worth, block, left), missing)
         chosen.append(left[block[taken]])
         if not len(taken) or len(block) == len(left):
             break

@@ -47,113 +47,108 @@ def v_step(V: Working, lengths: Working, Q: Working, R: Working, a: float, eta: 
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Ties:
-    """What holds U in place, apart from the data; constant during a chunk. For all views together.
+class UStepConstants:
+    """All that a U step takes apart from the factors; constant during a chunk. For all views.
 
-    `fit` and `pull` (views×N×1) are W̃ of the first term and βW̃ of the second, `still` is βW̃ + θD,
-    `part` is βW̃ over its sum of all views; `norm` (N×1) is that sum. `springs` is θS of every view.
-    All in the precision of U.
+    `fit_weights` and `beta_W` (views×N×1) are W̃ of the first term and βW̃ of the second,
+    `diagonal` is βW̃ + θD, `consensus_share` is βW̃ over its sum over all views, which is
+    `beta_W_total` (N×1). `theta_S` is θS of every view. All in the precision of U.
     """
 
     xi: float
-    fit: Working
-    pull: Working
-    still: Working
-    part: Working
-    norm: Working
-    springs: Sequence[scipy.sparse.csr_array[Any]]
+    fit_weights: Working
+    beta_W: Working
+    diagonal: Working
+    consensus_share: Working
+    beta_W_total: Working
+    theta_S: Sequence[scipy.sparse.csr_array[Any]]
 
-    def repeated(self, clusters: int) -> Ties:
-        """The same with all weights repeated along K: numpy is slow where it stretches them."""
+    def repeated(self, clusters: int) -> UStepConstants:
+        """The same with all weights repeated along K, because broadcasting them is slow."""
         return replace(
             self,
-            fit=np.repeat(self.fit, clusters, axis=-1),
-            pull=np.repeat(self.pull, clusters, axis=-1),
-            still=np.repeat(self.still, clusters, axis=-1),
-            part=np.repeat(self.part, clusters, axis=-1),
-            norm=np.repeat(self.norm, clusters, axis=-1),
+            fit_weights=np.repeat(self.fit_weights, clusters, axis=-1),
+            beta_W=np.repeat(self.beta_W, clusters, axis=-1),
+            diagonal=np.repeat(self.diagonal, clusters, axis=-1),
+            consensus_share=np.repeat(self.consensus_share, clusters, axis=-1),
+            beta_W_total=np.repeat(self.beta_W_total, clusters, axis=-1),
         )
 
 
-def ties(
+def u_step_constants(
     graphs: Sequence[Graph],
-    fits: Sequence[Floats],
+    fit_weights: Sequence[Floats],
     qualities: Sequence[Floats],
     betas: Sequence[float],
     thetas: Sequence[float],
     xi: float,
     precision: Any = np.float64,
-) -> Ties:
-    """Gather the constants of the U step: per view its graph, W̃ of both terms (N,), β and θ."""
+) -> UStepConstants:
+    """The constants of the U step, from each view's graph, W̃ of both terms (N,), β and θ."""
 
     def column(weights: Any) -> Working:
         return np.asarray(weights, precision)[..., None]
 
-    pull = np.array(betas)[:, None] * np.array(qualities)
-    smooth = [theta * graph.degrees for theta, graph in zip(thetas, graphs, strict=True)]
-    norm = pull.sum(axis=0)
-    return Ties(
+    beta_W = np.array(betas)[:, None] * np.array(qualities)
+    theta_D = [theta * graph.degrees for theta, graph in zip(thetas, graphs, strict=True)]
+    total = beta_W.sum(axis=0)
+    return UStepConstants(
         xi,
-        fit=column(fits),
-        pull=column(pull),
-        still=column(pull + smooth),
-        part=column(pull / np.where(norm > 0, norm, 1.0)),
-        norm=column(norm),
-        springs=[
+        fit_weights=column(fit_weights),
+        beta_W=column(beta_W),
+        diagonal=column(beta_W + theta_D),
+        consensus_share=column(beta_W / np.where(total > 0, total, 1.0)),
+        beta_W_total=column(total),
+        theta_S=[
             scaled(graph.S, theta, precision) for graph, theta in zip(graphs, thetas, strict=True)
         ],
     )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Indicators:
+class UProducts:
     """U of all views (views×N×K), with all that the next step and the objective need of it.
 
-    `fitted` = W̃U, `held` = (βW̃ + θD)U and `pulled` = θSU + 2ξU are as large; `own` = UᵀU and
-    `inner` = UᵀW̃U are (views×K×K).
+    `WU` = W̃U, `diagonal_U` = (βW̃ + θD)U and `own_numerator` = θSU + 2ξU are as large; `UtU` = UᵀU
+    and `UtWU` = UᵀW̃U are (views×K×K).
     """
 
     U: Working
-    fitted: Working
-    held: Working
-    pulled: Working
-    own: Working
-    inner: Working
+    WU: Working
+    diagonal_U: Working
+    own_numerator: Working
+    UtU: Working
+    UtWU: Working
 
 
-def indicators(U: Working, tied: Ties) -> Indicators:
-    """The products of U with its ties and with itself."""
-    fitted = U * tied.fit
-    transposed = U.transpose(0, 2, 1)
-    pulled = np.array([springs @ own for springs, own in zip(tied.springs, U, strict=True)])
-    pulled += U.dtype.type(2 * tied.xi) * U
-    return Indicators(
-        U,
-        fitted,
-        held=U * tied.still,
-        pulled=pulled,
-        own=transposed @ U,
-        inner=transposed @ fitted,
-    )
+def u_products(U: Working, constants: UStepConstants) -> UProducts:
+    """The products of U with its constants and with itself."""
+    WU = U * constants.fit_weights
+    Ut = U.transpose(0, 2, 1)
+    own = np.array([S @ of_view for S, of_view in zip(constants.theta_S, U, strict=True)])
+    own += U.dtype.type(2 * constants.xi) * U
+    return UProducts(U, WU, U * constants.diagonal, own, UtU=Ut @ U, UtWU=Ut @ WU)
 
 
-def drive(XV: Working, consensus: Working, a: Working, tied: Ties) -> Working:
+def fixed_numerator(
+    XV: Working, consensus: Working, a: Working, constants: UStepConstants
+) -> Working:
     """aW̃XV + βW̃U*, the part of G that does not depend on U; `XV` is W̃XV, `a` (views×1×1)."""
     result = XV * a
-    result += consensus * tied.pull
+    result += consensus * constants.beta_W
     return result
 
 
-def u_step(now: Indicators, driving: Working, aVtV: Working, tied: Ties) -> Working:
+def u_step(now: UProducts, fixed: Working, aVtV: Working, constants: UStepConstants) -> Working:
     """U ← U ∘ sqrt(G/P) (Eq. 15), for all views at once; (views×N×K).
 
-    G = aW̃XV + βW̃U* + θSU + 2ξU, of which `drive` gives the first half;
+    G = aW̃XV + βW̃U* + θSU + 2ξU, of which `fixed_numerator` gives the first half;
     P = aW̃UVᵀV + βW̃U + 2ξUUᵀU + θDU, with `aVtV` = aVᵀV (views×K×K).
     """
-    above = driving + now.pulled
-    below = now.fitted @ aVtV
-    below += now.U @ (now.own * (2 * tied.xi))
-    below += now.held
+    above = fixed + now.own_numerator
+    below = now.WU @ aVtV
+    below += now.U @ (now.UtU * (2 * constants.xi))
+    below += now.diagonal_U
     return _rescaled(now.U, above, below)
 
 
@@ -169,9 +164,9 @@ def _rescaled(factor: Working, above: Working, below: Working) -> Working:
     return below
 
 
-def consensus_step(U: Working, tied: Ties) -> Working:
+def consensus_step(U: Working, constants: UStepConstants) -> Working:
     """U* = (Σβ_vW̃_v)⁻¹ Σβ_vW̃_vU_v (Eq. 20); (N×K). Every row has a view with weight 1."""
-    return np.asarray((U * tied.part).sum(axis=0))
+    return np.asarray((U * constants.consensus_share).sum(axis=0))
 
 
 def alpha_step(losses: Sequence[float], lam: float) -> list[float]:
@@ -183,20 +178,20 @@ def alpha_step(losses: Sequence[float], lam: float) -> list[float]:
     return [share / total for share in shares]
 
 
-def indicator_terms(now: Indicators, consensus: Working, tied: Ties) -> float:
+def regularisers(now: UProducts, consensus: Working, constants: UStepConstants) -> float:
     """Σ_v β‖W(U − U*)‖² + θ tr(UᵀLU) + ξ‖UᵀU − I‖².
 
-    The first two terms are ⟨U, held − pulled⟩ + 2ξ‖U‖² − ⟨U*, norm∘U*⟩, because
-    Σβ_vW̃_vU_v = norm∘U* (Eq. 20); the last is ξ(‖UᵀU‖² − 2‖U‖² + K) in every view.
+    The first two terms are ⟨U, diagonal_U − own_numerator⟩ + 2ξ‖U‖² − ⟨U*, (ΣβW̃)U*⟩, because
+    Σβ_vW̃_vU_v = (ΣβW̃)U* (Eq. 20); the last is ξ(‖UᵀU‖² − 2‖U‖² + K) in every view.
     """
-    tension = float(np.vdot(now.U, now.held)) - float(np.vdot(now.U, now.pulled))
-    own = now.own.astype(np.float64)
-    squared = float(np.einsum("vkk->", own))
-    agreed = float(np.vdot(consensus, consensus * tied.norm))
-    apart = float(np.vdot(own, own)) - 2 * squared + own.shape[0] * own.shape[1]
-    return float(tension + 2 * tied.xi * squared - agreed + tied.xi * apart)
+    tension = float(np.vdot(now.U, now.diagonal_U)) - float(np.vdot(now.U, now.own_numerator))
+    UtU = now.UtU.astype(np.float64)
+    squared = float(np.einsum("vkk->", UtU))
+    agreed = float(np.vdot(consensus, consensus * constants.beta_W_total))
+    orthonormality = float(np.vdot(UtU, UtU)) - 2 * squared + UtU.shape[0] * UtU.shape[1]
+    return float(tension + 2 * constants.xi * squared - agreed + constants.xi * orthonormality)
 
 
-def orthogonality(own: Working) -> list[float]:
-    """‖UᵀU − I‖ (Frobenius) of every view, from its UᵀU."""
-    return [float(np.linalg.norm(view - np.eye(len(view)))) for view in own]
+def orthogonality(UtU: Working) -> list[float]:
+    """‖UᵀU − I‖ (Frobenius) of every view."""
+    return [float(np.linalg.norm(view - np.eye(len(view)))) for view in UtU]

@@ -24,7 +24,6 @@ from stream_fs.selector.arrays import (
     gram,
 )
 from stream_fs.selector.chunk import Chunk, ViewRows, missing_share
-from stream_fs.selector.core import nearest_in_use
 from stream_fs.selector.graph import Graph, neighbour_graph
 from stream_fs.selector.imputation import (
     Imputation,
@@ -46,10 +45,11 @@ from stream_fs.selector.initialization import (
     spectral_start,
 )
 from stream_fs.selector.iterations import Fit, iterate, relative_losses
+from stream_fs.selector.kernels.dispatch import nearest_rows
+from stream_fs.selector.kernels.interface import ViewProblem
 from stream_fs.selector.parameters import Params, View
-from stream_fs.selector.problem import Problem
 from stream_fs.selector.state import Moments, Range, Sketch, State, ViewState, decay
-from stream_fs.selector.steps import Ties, orthogonality, ties
+from stream_fs.selector.steps import UStepConstants, orthogonality, u_step_constants
 from stream_fs.selector.transforms import fits_single, minmax, unit, widen
 
 
@@ -83,7 +83,7 @@ class _Part:
     before: ViewState
     range: Range | None
     graph: Graph
-    problem: Problem
+    problem: ViewProblem
     evidence: PresentRows
 
     @property
@@ -116,15 +116,15 @@ def update(state: State, chunk: Chunk) -> tuple[State, Report]:
     U, V = begin(before, parts)
     problems = [part.problem for part in parts]
     shares = [float(share) for share in alpha[active] / mass]
-    tied = _ties(params, parts)
-    fit = iterate(problems, tied, U.astype(tied.fit.dtype), V, shares, j, params)
+    constants = _u_step_constants(params, parts)
+    fit = iterate(problems, constants, U.astype(constants.fit_weights.dtype), V, shares, j, params)
     alpha[active] = mass * np.array(fit.alpha)
     after = _commit(before, chunk, parts, fit, alpha, j)
     return after, _report(after, chunk, parts, fit)
 
 
-def _ties(params: Params, parts: Sequence[_Part]) -> Ties:
-    return ties(
+def _u_step_constants(params: Params, parts: Sequence[_Part]) -> UStepConstants:
+    return u_step_constants(
         [part.graph for part in parts],
         [part.problem.data.fit for part in parts],
         [part.problem.data.quality for part in parts],
@@ -179,7 +179,7 @@ def _part(state: State, view: View, before: ViewState, given: ViewRows) -> _Part
     total = column_sums(rows)
     origin = _origin(view, rows, total, before)
     products = gram(rows - origin if isinstance(rows, np.ndarray) and origin.any() else rows)
-    problem = Problem(
+    problem = ViewProblem(
         data=data,
         energy=energy(data, products, origin),
         R0=before.R,
@@ -188,7 +188,7 @@ def _part(state: State, view: View, before: ViewState, given: ViewRows) -> _Part
         loss0=before.loss,
         eta=params.of_view("eta", view.name),
     )
-    nearest = nearest_in_use()(products, params.neighbours)
+    nearest = nearest_rows(products, params.neighbours)
     graph = neighbour_graph(products, nearest, data.at, data.size)
     evidence = PresentRows(rows, data.at, total, origin, products)
     return _Part(view, before, span, graph, problem, evidence)
@@ -299,7 +299,7 @@ def _commit(
         added = transposed_product(part.problem.data, fit.factors.U[number])
         views[part.view.name] = replace(
             _commit_view(part, P, G),
-            R=part.before.R + fit.factors.inner[number],
+            R=part.before.R + fit.factors.UtWU[number],
             Q=np.add(part.before.Q, added, order="C"),  # Eq. 11
             V=V.astype(np.float64, order="C"),
             loss=part.before.loss + max(fit.losses.chunk[number], 0.0),
@@ -349,7 +349,7 @@ def _report(after: State, chunk: Chunk, parts: Sequence[_Part], fit: Fit) -> Rep
         objective=fit.objective,
         loss=dict(zip(names, losses, strict=True)),
         alpha=dict(zip(after.views, after.alpha.tolist(), strict=True)),
-        orthogonality=dict(zip(names, orthogonality(fit.factors.own), strict=True)),
+        orthogonality=dict(zip(names, orthogonality(fit.factors.UtU), strict=True)),
         missing={view.name: missing_share(chunk, view.name) for view in after.params.views},
         imputed=_imputations(after, parts),
     )

@@ -11,7 +11,7 @@ import confluent_kafka
 import numpy as np
 
 from stream_fs.broker.toolchain import KAFKA_VERSION
-from stream_fs.selector.core import in_use
+from stream_fs.selector.kernels.dispatch import active_core
 
 
 def machine() -> dict[str, str]:
@@ -23,7 +23,7 @@ def machine() -> dict[str, str]:
         "python": platform.python_version(),
         "numpy": f"{np.__version__} ({blas['name']} {blas['version']}, one thread)",
         "scipy": version("scipy"),
-        "core": in_use(),
+        "core": active_core(),
     }
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from packaging.requirements import Requirement
 
 from tests.deploy.files import ROOT
-from tests.deploy.test_image import DOCKERFILE
+from tests.deploy.test_image import DOCKERFILE, IGNORED
 
 PIP = (sys.executable, "-m", "pip")
 COMPILER = os.environ.get("CC") or "cc"
@@ -38,12 +38,15 @@ def needed(requirements: list[str]) -> Iterator[Distribution]:
 
 
 def context(folder: Path) -> None:
-    """What the Dockerfile copies to build the wheel."""
+    """What the Dockerfile copies to build the wheel, without a local build."""
+    local = [line[3:] for line in IGNORED.splitlines() if line.startswith("**/")]
     build, _ = DOCKERFILE.rsplit("\nFROM ", 1)
     for words in re.findall(r"^COPY (.*)$", build, re.MULTILINE):
         for name in words.split()[:-1]:
-            copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
-            copy(ROOT / name, folder / name)
+            if (ROOT / name).is_dir():
+                shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns(*local))
+            else:
+                shutil.copy(ROOT / name, folder / name)
 
 
 def run(*command: str | Path, cwd: Path, **further: str) -> str:

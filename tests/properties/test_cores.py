@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Iterator
-from types import SimpleNamespace
+from importlib import import_module
 from typing import Any, get_args
 
 import numpy as np
@@ -19,25 +18,22 @@ from stream_fs.selector import (
     State,
     View,
     initial_state,
-    library,
     params,
+    rank,
     read_chunk,
     update,
 )
-from stream_fs.selector import core as cores
-from stream_fs.selector.choice import Block, Rival, choose_compiled, choose_with_numpy
-from stream_fs.selector.compiled import CompiledTurns
-from stream_fs.selector.nearest import nearest_compiled, nearest_with_numpy
+from stream_fs.selector.kernels import dispatch, fallback
+from stream_fs.selector.kernels.interface import Block, Rival
 from stream_fs.selector.parameters import Preset
 from stream_fs.selector.state import flatten
-from stream_fs.selector.turns import NumpyTurns
 from tests.properties.streams import SEEDS
 
 CLOSE = {np.float32: 2e-3, np.float64: 1e-9}
+MODULES = {"numpy": "fallback", "compiled": "compiled"}
+ITERATIONS = {"NumpyIteration", "CompiledIteration"}
 VIEWS = [View("a", 12), View("b", 30), View("c", 5)]
 ROWS = 60
-SIGNATURES: dict[bytes, bytes] = {}
-"""By kind of integer; a capsule does not keep its name alive."""
 
 
 def chunks(precision: Any, sparse: bool) -> Iterator[Any]:
@@ -62,7 +58,7 @@ def outcome(
     core: str, preset: Preset, precision: Any, sparse: bool, repeats: int
 ) -> tuple[State, list[Report]]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(cores.VARIABLE, core)
+        patch.setenv(dispatch.VARIABLE, core)
         # As many iterations on both: which is the last depends on the last digit.
         limits = {"min_iterations": 12, "max_iterations": 12, "inner_updates": repeats}
         state = initial_state(params(VIEWS, 3, preset=preset, **limits))
@@ -111,8 +107,8 @@ def test_they_choose_the_same_features(seed: int, n: int, most: int, rival: floa
         0.25,
     )
     other = Rival(rival, int(rng.integers(2 * n)))
-    found = cores.choice_in_use()(block, other, most)
-    assert found.tolist() == choose_with_numpy(block, other, most).tolist()
+    found = dispatch.choose_features(block, other, most)
+    assert found.tolist() == fallback.choose_features(block, other, most).tolist()
 
 
 @given(
@@ -129,68 +125,37 @@ def test_they_find_the_same_neighbours(
     rng = np.random.default_rng(seed)
     rows = rng.random((kinds, 6))[rng.integers(kinds, size=n)].astype(precision)
     products = rows @ rows.T
-    found = cores.nearest_in_use()(products, neighbours)
-    expected = nearest_with_numpy(products, neighbours)
+    found = dispatch.nearest_rows(products, neighbours)
+    expected = fallback.nearest_rows(products, neighbours)
     assert found.shape == (n, max(min(neighbours, n - 1), 0))
     np.testing.assert_array_equal(np.sort(found), np.sort(expected))
 
 
 def test_it_is_the_core_that_was_demanded(core: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    used = []
-    for kind in (NumpyTurns, CompiledTurns):
-        turn = kind.turn
+    used = set()
+    for module in {fallback, import_module(f"stream_fs.selector.kernels.{MODULES[core]}")}:
+        for name in ITERATIONS & set(vars(module)) | {"nearest_rows", "choose_features"}:
+            original = getattr(module, name)
 
-        def spy(self: Any, a: Any, kind: Any = kind, turn: Any = turn) -> Any:
-            used.append(kind)
-            return turn(self, a)
+            def spy(*given: Any, original: Any = original) -> Any:
+                used.add((original.__module__.rpartition(".")[2], original.__name__))
+                return original(*given)
 
-        monkeypatch.setattr(kind, "turn", spy)
-    assert cores.in_use() == core
-    choosing = {"numpy": choose_with_numpy, "compiled": choose_compiled}
-    assert cores.choice_in_use() is choosing[core]
-    finding = {"numpy": nearest_with_numpy, "compiled": nearest_compiled}
-    assert cores.nearest_in_use() is finding[core]
-    outcome(core, "default", np.float32, False, 1)
-    assert set(used) == {{"numpy": NumpyTurns, "compiled": CompiledTurns}[core]}
+            monkeypatch.setattr(module, name, spy)
+    assert dispatch.active_core() == core
+    state, _ = outcome(core, "default", np.float32, False, 1)
+    rank(state)
+    assert {module for module, _ in used} == {MODULES[core]}
+    assert len(used) == 3
 
 
-def test_a_core_that_is_not_there_is_not_replaced_in_silence(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(library, "missing", lambda: "it was not built")
-    monkeypatch.setenv(cores.VARIABLE, "compiled")
+def test_a_missing_core_is_not_replaced_in_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dispatch, "missing", lambda: "it was not built")
+    monkeypatch.setenv(dispatch.VARIABLE, "compiled")
     with pytest.raises(InvalidParameter, match="demands the compiled core, but it was not built"):
-        cores.in_use()
-    monkeypatch.delenv(cores.VARIABLE)
-    assert cores.in_use() == "numpy"
-
-
-@pytest.mark.parametrize("form", [b"long *", None], ids=["of other integers", "not at all"])
-def test_without_the_blas_that_it_knows_there_is_no_compiled_core(
-    form: bytes | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if why := library.missing():
-        pytest.skip(f"the compiled core: {why}")
-    offered = {} if form is None else {name: capsule(form) for name in ("sgemm", "dgemm")}
-    monkeypatch.setattr(library, "cython_blas", SimpleNamespace(__pyx_capi__=offered))
-    for known in (library.gemm, library.missing):
-        known.cache_clear()
-    try:
-        assert library.missing() == "SciPy does not offer BLAS in the known form"
-    finally:
-        for known in (library.gemm, library.missing):
-            known.cache_clear()
-
-
-def capsule(integers: bytes) -> Any:
-    """What SciPy would offer if BLAS counted in these integers."""
-    sizes = 3 * (integers,)
-    taken = (*2 * (b"char *",), *sizes, *2 * (b"s *", b"s *", integers), b"s *", integers)
-    name = SIGNATURES.setdefault(integers, b"void (" + b", ".join(taken) + b")")
-    make = ctypes.pythonapi.PyCapsule_New
-    make.restype = ctypes.py_object
-    make.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
-    return make(1, name, None)
+        dispatch.active_core()
+    monkeypatch.delenv(dispatch.VARIABLE)
+    assert dispatch.active_core() == "numpy"
 
 
 def test_rows_in_any_order_give_the_same() -> None:
@@ -212,6 +177,6 @@ def test_rows_in_any_order_give_the_same() -> None:
 
 
 def test_a_core_that_does_not_exist_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(cores.VARIABLE, "fortran")
+    monkeypatch.setenv(dispatch.VARIABLE, "fortran")
     with pytest.raises(InvalidParameter, match="'fortran', but can be compiled or numpy"):
-        cores.in_use()
+        dispatch.active_core()

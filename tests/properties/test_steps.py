@@ -18,15 +18,15 @@ from stream_fs.selector.initialization import first_factors
 from stream_fs.selector.parameters import Weights
 from stream_fs.selector.steps import (
     EPSILON,
-    Ties,
+    UStepConstants,
     alpha_step,
     consensus_step,
-    drive,
-    indicator_terms,
-    indicators,
+    fixed_numerator,
+    regularisers,
     row_lengths,
-    ties,
+    u_products,
     u_step,
+    u_step_constants,
     v_step,
 )
 from tests.properties.streams import SEEDS
@@ -76,17 +76,17 @@ class Subproblem:
         smooth = np.trace(U.T @ laplacian @ U)
         return float(w.a * misfit + w.beta * apart + w.theta * smooth + w.xi * unlike)
 
-    def tied(self) -> Ties:
+    def constants(self) -> UStepConstants:
         w = self.weight
-        return ties([self.graph], [self.fit], [self.quality], [w.beta], [w.theta], w.xi)
+        return u_step_constants([self.graph], [self.fit], [self.quality], [w.beta], [w.theta], w.xi)
 
     def next_U(self) -> Array:
-        tied, U = self.tied(), self.U[None]
+        constants, U = self.constants(), self.U[None]
         a = np.array([[[self.weight.a]]])
         XV = np.empty_like(U)
         product(self.data, self.V, out=XV[0])
-        driving = drive(XV, self.consensus, a, tied)
-        new = u_step(indicators(U, tied), driving, a * (self.V.T @ self.V), tied)
+        fixed = fixed_numerator(XV, self.consensus, a, constants)
+        new = u_step(u_products(U, constants), fixed, a * (self.V.T @ self.V), constants)
         return np.asarray(new[0])
 
 
@@ -197,7 +197,7 @@ def test_the_U_step_moves_every_entry_against_its_gradient(problem: Subproblem, 
 
 @dataclass(frozen=True)
 class Views:
-    """Several views' indicators (views×N×K) and what ties them together."""
+    """U of several views (views×N×K) and the constants of its step."""
 
     U: Array
     graphs: list[Array]
@@ -205,7 +205,7 @@ class Views:
     betas: list[float]
     thetas: list[float]
     xi: float
-    tied: Ties
+    constants: UStepConstants
     rng: np.random.Generator
 
     def apart(self, consensus: Array) -> float:
@@ -226,7 +226,7 @@ def several_views(draw: st.DrawFn) -> Views:
     upper = [np.triu(rng.random((rows, rows)), 1) for _ in range(views)]
     graphs = [S + S.T for S in upper]
     xi = float(rng.choice([0.0, 10.0, 1e3]))
-    tied = ties(
+    constants = u_step_constants(
         [Graph(scipy.sparse.csr_array(S), S.sum(axis=1)) for S in graphs],
         qualities,
         qualities,
@@ -235,12 +235,12 @@ def several_views(draw: st.DrawFn) -> Views:
         xi,
     )
     U = rng.random((views, rows, clusters))
-    return Views(U, graphs, qualities, betas, thetas, xi, tied, rng)
+    return Views(U, graphs, qualities, betas, thetas, xi, constants, rng)
 
 
 @given(case=several_views())
 def test_the_consensus_is_best(case: Views) -> None:
-    best = consensus_step(case.U, case.tied)
+    best = consensus_step(case.U, case.constants)
     for size in (1e-3, 1.0):
         for _ in range(5):
             other = best + size * case.rng.normal(size=best.shape)
@@ -248,15 +248,15 @@ def test_the_consensus_is_best(case: Views) -> None:
 
 
 @given(case=several_views())
-def test_the_terms_of_the_indicators_are_those_of_the_objective(case: Views) -> None:
-    consensus = consensus_step(case.U, case.tied)
+def test_the_regularisers_are_those_of_the_objective(case: Views) -> None:
+    consensus = consensus_step(case.U, case.constants)
     expected = case.apart(consensus)
     for U, S, theta in zip(case.U, case.graphs, case.thetas, strict=True):
         laplacian = np.diag(S.sum(axis=1)) - S
         expected += theta * float(np.trace(U.T @ laplacian @ U))
         expected += case.xi * float(((U.T @ U - np.eye(U.shape[1])) ** 2).sum())
-    terms = indicator_terms(indicators(case.U, case.tied), consensus, case.tied)
-    scale = float(np.vdot(case.U, case.U * (case.tied.still + 2 * case.xi)))
+    terms = regularisers(u_products(case.U, case.constants), consensus, case.constants)
+    scale = float(np.vdot(case.U, case.U * (case.constants.diagonal + 2 * case.xi)))
     assert terms == pytest.approx(expected, rel=1e-9, abs=1e-9 * scale)
 
 
@@ -308,8 +308,8 @@ def test_an_entry_of_U_that_is_zero_stays_zero() -> None:
     U = np.array([[[0.0, 1.0], [1.0, 0.0]]])
     graph = Graph(scipy.sparse.csr_array(1e6 * (1 - np.eye(2))), np.full(2, 1e6))
     ones = np.ones(2)
-    tied = ties([graph], [ones], [ones], [1.0], [1.0], 0.0)
-    driving = np.full((1, 2, 2), 1e9)
-    new = u_step(indicators(U, tied), driving, np.eye(2)[None], tied)
+    constants = u_step_constants([graph], [ones], [ones], [1.0], [1.0], 0.0)
+    fixed = np.full((1, 2, 2), 1e9)
+    new = u_step(u_products(U, constants), fixed, np.eye(2)[None], constants)
     assert np.isfinite(new).all()
     np.testing.assert_array_equal(new[U == 0], 0.0)

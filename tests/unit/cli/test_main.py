@@ -18,7 +18,7 @@ from stream_fs import errors
 from stream_fs.checkpoint import Owner, Progress, SnapshotPlace, StateKeys, encode_progress
 from stream_fs.cli import topics
 from stream_fs.cli.main import main, parser
-from stream_fs.selector import library
+from stream_fs.selector.kernels import dispatch
 from stream_fs.service.configuration import Configuration
 from stream_fs.service.exit_codes import ExitCode
 from stream_fs.service.observability.logging import set_up
@@ -176,7 +176,7 @@ def test_the_version_may_be_asked_for_as_everywhere(capsys: Capture) -> None:
 def test_version(
     missing: str | None, core: str, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(library, "missing", lambda: missing)
+    monkeypatch.setattr(dispatch, "missing", lambda: missing)
     assert main(["version"]) == ExitCode.OK
     assert capsys.readouterr().out == f"stream-fs {version('stream-fs')}\ncore: {core}\n"
 
@@ -184,7 +184,7 @@ def test_version(
 def test_the_version_fails_where_the_core_that_is_demanded_is_not_there(
     capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(library, "missing", lambda: "it was not built")
+    monkeypatch.setattr(dispatch, "missing", lambda: "it was not built")
     monkeypatch.setenv("STREAM_FS_CORE", "compiled")
     assert main(["version"]) == ExitCode.CONFIGURATION
     said = capsys.readouterr()

@@ -15,7 +15,7 @@ from stream_fs.selector import View, eigenvectors, initial_state, params, read_c
 from stream_fs.selector.eigenvectors import DENSE_ROWS, leading_eigenvectors
 from stream_fs.selector.graph import Graph, neighbour_graph
 from stream_fs.selector.initialization import spectral_start
-from stream_fs.selector.nearest import nearest_with_numpy
+from stream_fs.selector.kernels.fallback import nearest_rows
 from tests.properties.streams import state_bytes
 
 ROWS = DENSE_ROWS + 500
@@ -121,7 +121,7 @@ def blobs(count: int) -> tuple[Graph, Any]:
     group = rng.integers(0, count, ROWS)
     rows = 10 * rng.normal(size=(count, 6))[group] + 0.1 * rng.normal(size=(ROWS, 6))
     products = rows @ rows.T
-    return neighbour_graph(products, nearest_with_numpy(products, 5), np.arange(ROWS), ROWS), group
+    return neighbour_graph(products, nearest_rows(products, 5), np.arange(ROWS), ROWS), group
 
 
 GRAPHS: dict[str, Callable[[], Any]] = {

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stream_fs.selector import eigenvectors, initialization
-from stream_fs.selector.core import nearest_in_use
 from stream_fs.selector.graph import Graph, neighbour_graph
 from stream_fs.selector.initialization import (
     PresentRows,
@@ -23,6 +22,7 @@ from stream_fs.selector.initialization import (
     indicator,
     spectral_start,
 )
+from stream_fs.selector.kernels.dispatch import nearest_rows
 from tests.properties.streams import SEEDS
 from tests.reference import explicit
 from tests.reference.algorithm1 import neighbour_graph as plain_graph
@@ -30,7 +30,7 @@ from tests.reference.algorithm1 import neighbour_graph as plain_graph
 
 def joined(products: Any, at: Any, size: int, neighbours: int) -> Graph:
     """As the update joins them."""
-    return neighbour_graph(products, nearest_in_use()(products, neighbours), at, size)
+    return neighbour_graph(products, nearest_rows(products, neighbours), at, size)
 
 
 @given(
