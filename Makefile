@@ -23,7 +23,7 @@ KEEP ?=
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo check test audit campaign bench bench-selector bench-capacity bench-peers \
-	quality evaluate format lock clean
+	quality evaluate wheels format lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-16s%s\n", $$1, $$2 }' Makefile
@@ -79,6 +79,9 @@ quality: setup ## compare rankings on the built-in data sets and on those in DAT
 
 evaluate: setup ## run every experiment, also on the data sets in DATA; the report is in OUTPUT
 	$(RUN) stream_fs.cli evaluate $(if $(DATA),--data $(DATA)) --output $(OUTPUT) $(ARGS)
+
+wheels: setup ## build wheel and sdist into dist/, check both and try them in empty environments
+	@bash .ci/wheels $(VENV) dist
 
 format: setup ## format the code and apply automatic fixes
 	$(VENV)/bin/ruff check --fix .
