@@ -24,11 +24,11 @@ from stream_fs.pipeline.checkpoint_reader import read_usable_snapshot
 from stream_fs.pipeline.legacy_state import legacy_keys, marker, migration_records
 from stream_fs.pipeline.model import (
     Model,
-    extra_of,
-    model_of,
+    decode_model,
+    encode_extra,
     progress_record,
     snapshot_records,
-    unranked,
+    unranked_progress,
 )
 from stream_fs.pipeline.ports import OutgoingRecord, Partition, Publisher, StateLog, Transport
 from stream_fs.pipeline.settings import StreamSettings
@@ -172,7 +172,7 @@ def export_model(transport: Transport, settings: StreamSettings, partition: Part
         progress = _standing(transport, found, found.progress).begun()
         try:
             with closing(transport.state_log(partition)) as log:
-                restored, _ = _to_the_end(
+                restored, _ = _run_to_end(
                     read_usable_snapshot(log, found.keys, progress, settings.params)
                 )
         except CorruptSnapshot:
@@ -180,9 +180,9 @@ def export_model(transport: Transport, settings: StreamSettings, partition: Part
                 raise
             before = progress
         else:
-            model = model_of(restored)
+            model = decode_model(restored)
             named = replace(progress, owner=settings.owner)
-            return Export(encode(model.state, model.next, extra_of(model)), named)
+            return Export(encode(model.state, model.next_offset, encode_extra(model)), named)
 
 
 def import_model(
@@ -201,7 +201,7 @@ def import_model(
     """
     snapshot, progress = export.snapshot, export.progress
     try:
-        model = model_of(decode(snapshot.manifest, snapshot.parts, settings.params))
+        model = decode_model(decode(snapshot.manifest, snapshot.parts, settings.params))
     except ConfigurationChanged as changed:
         raise ConfigurationChanged(changed.differences, imported=True) from None
     behind = progress.chunk - model.state.chunk
@@ -211,7 +211,7 @@ def import_model(
         acquired.found.check()
         bounds = acquired.bounds()
         if to_offset is None:
-            bounds.check(model.next)
+            bounds.check(model.next_offset)
             bounds.check(progress.next_offset)
             acquired.install(model, replace(progress, owner=settings.owner))
             return ImportResult(progress.next_offset, progress.chunk, behind)
@@ -245,8 +245,8 @@ class _Acquired:
     def model(self, progress: Progress) -> Model:
         """The model of the newest snapshot."""
         params = self.settings.params
-        restored, _ = _to_the_end(read_usable_snapshot(self.log, self.found.keys, progress, params))
-        return model_of(restored)
+        restored, _ = _run_to_end(read_usable_snapshot(self.log, self.found.keys, progress, params))
+        return decode_model(restored)
 
     def install(self, model: Model, published: Progress | None = None) -> None:
         """Replace the state by a model; `published` describes its last ranking.
@@ -258,7 +258,7 @@ class _Acquired:
         records, _ = snapshot_records(settings, partition, model, number)
         with self.transaction() as publisher:
             place = SnapshotPlace(number, model.state.chunk, publisher.send(records)[0])
-            progress = replace(published or unranked(settings, model), snapshots=(place,))
+            progress = replace(published or unranked_progress(settings, model), snapshots=(place,))
             publisher.send([progress_record(settings, partition, progress)])
 
     @contextmanager
@@ -281,7 +281,7 @@ class _Acquired:
         """Records that migrate a legacy state, or mark the absence of one."""
         settings, partition = self.settings, self.found.partition
         if self.found.legacy is not None:
-            legacy = _to_the_end(legacy_keys(self.log, partition))
+            legacy = _run_to_end(legacy_keys(self.log, partition))
             return migration_records(settings, partition, legacy)
         return [] if self.found.marked else [marker(settings, partition)]
 
@@ -295,7 +295,7 @@ def _acquired(
     with closing(publisher), closing(transport.state_log(partition)) as log:
         while not publisher.acquire():  # waits a little each time
             pass
-        found, previous = _to_the_end(
+        found, previous = _run_to_end(
             acquire(log, transport, partition, settings.owner, claim=claim)
         )
         if previous is None:
@@ -307,7 +307,7 @@ def _acquired(
 
 def _located(transport: Transport, settings: StreamSettings, partition: Partition) -> LocatedState:
     with closing(transport.state_log(partition)) as log:
-        return _to_the_end(locate(log, partition, settings.owner, transport.group_offset))
+        return _run_to_end(locate(log, partition, settings.owner, transport.group_offset))
 
 
 def _standing(
@@ -320,10 +320,10 @@ def _standing(
 
 def _at(model: Model, chunk: int, offset: int) -> Model:
     """The model with the number of the last published chunk, continuing at an offset."""
-    return replace(model, state=replace(model.state, chunk=chunk), next=offset)
+    return replace(model, state=replace(model.state, chunk=chunk), next_offset=offset)
 
 
-def _to_the_end(steps: Generator[None, None, T]) -> T:
+def _run_to_end(steps: Generator[None, None, T]) -> T:
     """Run steps that may have to wait, doing nothing else meanwhile."""
     while True:
         try:

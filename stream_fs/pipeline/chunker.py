@@ -1,12 +1,12 @@
-"""Cutting a partition into chunks, by the data alone.
+"""Divides a partition into chunks, by its data alone.
 
-A chunk is the next N good records; it ends right after the last of them, so bad records behind it
-belong to the next chunk. Neither the clock nor the way the messages came in batches has a say:
-reading the same partition from the same offset gives the same chunks. Nor has it in whether bad
-records are the end: that is decided when the chunk is taken in which they are, after all before it.
+A chunk is the next N good records. It ends right after the last of them, so bad records behind it
+belong to the next chunk. Boundaries depend neither on the clock nor on how messages were polled:
+reading the same partition from the same offset gives the same chunks. The same holds for bad
+records that stop the stream: they do so when their chunk is taken, after all chunks before it.
 
 Dead letters are held until their chunk is taken. Those behind the first `max_open_bytes` of a chunk
-are shortened: which ones depends on the bad records of that chunk alone.
+are shortened; which ones these are depends on the bad records of that chunk alone.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from stream_fs.pipeline.dead_letter_policy import judge
+from stream_fs.pipeline.dead_letter_policy import check_bad_records
 from stream_fs.pipeline.settings import ChunkPolicy, DeadLetterSettings
 from stream_fs.records import Message, Messages
 from stream_fs.selector import Chunk
@@ -30,18 +30,18 @@ from stream_fs.wire.records.decoder import RecordDecoder
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReadyChunk:
-    """A chunk and where it comes from: offsets [start, next), `as_of` its largest timestamp."""
+    """A chunk of the offsets [from_offset, next_offset); `as_of` is its largest timestamp."""
 
     chunk: Chunk
-    start: int
-    next: int
+    from_offset: int
+    next_offset: int
     as_of: int
-    letters: tuple[DeadLetter, ...]
+    dead_letters: tuple[DeadLetter, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Piece:
-    """Good records of one batch that no chunk has taken yet, with their offsets and timestamps."""
+    """Good records of one batch that are in no chunk yet, with their offsets and timestamps."""
 
     batch: Batch
     offsets: NDArray[np.int64]
@@ -60,9 +60,10 @@ class _Piece:
 
 
 class Chunker:
-    """Collects messages of one partition, from the offset `start` on, and hands out chunks.
+    """Collects messages of one partition, from the offset `start` on, and forms chunks.
 
-    Bad records below the offset `settled` were dealt with in an earlier life, and are endured.
+    Bad records below the offset `settled` were accepted before a restart, and do not stop the
+    stream.
     """
 
     def __init__(
@@ -76,7 +77,7 @@ class Chunker:
         self._policy = dead_letters
         self._start = start
         self._settled = settled
-        self._judged = 0  # bad records of the open chunk that were endured
+        self._checked = 0  # bad records of the open chunk that were accepted
         self._limited = 0  # dead letters when those of the open chunk were last shortened
         self._pieces: deque[_Piece] = deque()
         self._letters: deque[DeadLetter] = deque()
@@ -85,12 +86,12 @@ class Chunker:
 
     @property
     def good(self) -> int:
-        """Good records that wait for their chunk to be full."""
+        """Good records of the open chunk."""
         return sum(len(piece) for piece in self._pieces)
 
     @property
     def reach(self) -> int:
-        """The offset behind the last of them; where there is none, behind the last chunk."""
+        """The offset behind the last of them; if there is none, behind the last chunk."""
         return int(self._pieces[-1].offsets[-1]) + 1 if self._pieces else self._start
 
     def add(self, messages: Sequence[Message]) -> Batch:
@@ -107,21 +108,21 @@ class Chunker:
                 self._letters.append(DeadLetter.of(message, bad, self._policy.largest))
         return batch
 
-    def take(self, sequence: int, cut: ChunkPolicy) -> ReadyChunk | None:
+    def take(self, sequence: int, policy: ChunkPolicy) -> ReadyChunk | None:
         """The chunk with this number, counted from 1, or None while it is not complete.
 
-        Raises `BadRecordRefused` and `PoisonFlood` as the settings ask, at a bad record in it.
+        Raises `BadRecordRefused` or `PoisonFlood` for bad records in it, as the settings say.
         """
         if sequence == 1:
-            count, complete = cut.first, cut.first
-        elif cut.max_span is None:
-            count, complete = cut.records, cut.records
+            count, complete = policy.first, policy.first
+        elif policy.max_span is None:
+            count, complete = policy.records, policy.records
         else:
-            count = self._closing(cut.records, cut.max_span)
-            # One that its span closes is complete with the next good record, and not before.
-            complete = min(count + 1, cut.records)
+            count = self._closing_count(policy.records, policy.max_span)
+            # A chunk closed by its span is complete when the next good record arrives.
+            complete = min(count + 1, policy.records)
         if self._letters:
-            self._judge(self._place(complete), sequence == 1)
+            self._check(self._offset_behind(complete), sequence == 1)
         if count > self.good:
             self._limit_open()
             return None
@@ -137,21 +138,21 @@ class Chunker:
         letters: list[DeadLetter] = []
         while self._letters and self._letters[0].message.offset < following:
             letters.append(self._letters.popleft())
-        self._judged = self._limited = 0
+        self._checked = self._limited = 0
         start, self._start = self._start, following
         return ReadyChunk(
             chunk=to_chunk([piece.batch for piece in taken]),
-            start=start,
-            next=following,
+            from_offset=start,
+            next_offset=following,
             as_of=max(int(piece.timestamps.max()) for piece in taken),
-            letters=tuple(self._within_limit(letters)),
+            dead_letters=tuple(self._within_limit(letters)),
         )
 
     def _limit_open(self) -> None:
-        """Shorten dead letters of the open chunk that will be shortened when it is taken.
+        """Shorten those dead letters of the open chunk that `take` would shorten.
 
-        Those behind the newest good record are counted from the first of them: the next good record
-        may close the chunk by its span, and they then belong to the next chunk.
+        Dead letters behind the newest good record are counted separately: the next good record may
+        close the chunk by its span, and they then belong to the next chunk.
         """
         if len(self._letters) == self._limited:
             return
@@ -162,22 +163,22 @@ class Chunker:
         self._limited = len(self._letters)
 
     def _within_limit(self, letters: Sequence[DeadLetter]) -> Iterator[DeadLetter]:
-        """Dead letters that follow each other in a chunk, with those behind the limit shortened."""
+        """Consecutive dead letters of a chunk, those behind the limit shortened."""
         room = self._policy.max_open_bytes
         for letter in letters:
             room -= letter.size
             yield letter if room >= 0 else letter.shortened(SHORT_BYTES)
 
-    def _place(self, count: int) -> float:
-        """The offset behind so many good records; infinite where there are fewer."""
+    def _offset_behind(self, count: int) -> float:
+        """The offset behind so many good records; infinite if there are fewer."""
         for piece in self._pieces:
             if count <= len(piece):
                 return int(piece.offsets[count - 1]) + 1
             count -= len(piece)
         return math.inf
 
-    def _closing(self, size: int, max_span: int) -> int:
-        """How many records the next chunk has: `size`, or fewer where the span closes it."""
+    def _closing_count(self, size: int, max_span: int) -> int:
+        """The number of records in the next chunk: `size`, or fewer if the span closes it."""
         if not self._pieces:
             return size
         stamps = np.concatenate([piece.timestamps for piece in self._pieces])[: size + 1]
@@ -185,22 +186,22 @@ class Chunker:
         beyond = np.flatnonzero(spread > max_span)
         return min(size, int(beyond[0])) if len(beyond) else size
 
-    def _judge(self, below: float, first: bool) -> None:
-        """Stop at a bad record below this offset, if it is one too many for the open chunk."""
+    def _check(self, below: float, first: bool) -> None:
+        """Raise at the first bad record below this offset that exceeds a limit of its chunk."""
         found = [letter for letter in self._letters if letter.message.offset < below]
-        if len(found) <= self._judged:
+        if len(found) <= self._checked:
             return
         known = sum(letter.message.offset < self._settled for letter in found)
         good = np.concatenate([np.empty(0, np.int64), *(p.offsets for p in self._pieces)])
-        endured = max(self._judged, known)
-        judge(self._policy, found, good, endured, begun=self._start, first=first)
-        self._judged = len(found)
+        accepted = max(self._checked, known)
+        check_bad_records(self._policy, found, good, accepted, chunk_start=self._start, first=first)
+        self._checked = len(found)
 
 
 def _columns(
     messages: Sequence[Message],
 ) -> tuple[Sequence[bytes | None], NDArray[np.int64], NDArray[np.int64]]:
-    """Values, offsets and timestamps, without a look at anything else."""
+    """Values, offsets and timestamps; keys and headers are not read."""
     values: Sequence[bytes | None]
     if isinstance(messages, Messages):
         values, offsets, timestamps = messages.values(), messages.offsets(), messages.timestamps()

@@ -1,4 +1,4 @@
-"""How often in a row something was taken from us that the group says is ours."""
+"""Decides whether a fenced owner acquires its transactional id again, and when."""
 
 from __future__ import annotations
 
@@ -6,42 +6,53 @@ from collections.abc import Callable
 
 from stream_fs.errors import FencedError, NoOwnership
 
-MOST_FENCES = 5
-"""Times in a row; then another process publishes with the same group name."""
+MAX_FENCINGS = 5
+"""Consecutive fencings; then another process publishes with the same group name."""
 QUIET_SECONDS = 60.0
-"""Without being fenced for so long, the count starts anew. Chunks in between do not make it: of two
-processes that fence each other, each commits some before the other has its turn again."""
+"""Without a fencing for so long, the count starts anew. Committed chunks do not reset it: two
+processes that fence each other both commit some in turn."""
 
 
 class FencingCounter:
-    """Of one partition, or of the merge; `jitter` spreads those who take over again."""
+    """Counts consecutive fencings of one owner: of a partition, or of the merge."""
 
-    def __init__(self, jitter: Callable[[], float]) -> None:
+    def __init__(self, name: str, jitter: Callable[[], float]) -> None:
+        """`jitter` spreads the attempts of several processes."""
+        self._name = name
         self._jitter = jitter
         self._times: list[float] = []
-        self._last = 0.0
+        self._retry_at: float | None = None
 
-    def note(self, now: float, error: FencedError) -> bool:
-        """Count one more; whether it is the last that is endured.
+    @property
+    def waiting(self) -> bool:
+        """Whether a delay is in progress, after which to acquire again."""
+        return self._retry_at is not None
 
-        An ownership that is given up, as in an outage, is nobody else's doing.
+    def note(self, now: float, error: FencedError) -> NoOwnership | None:
+        """Count a fencing and begin a delay; the error to raise instead after too many.
+
+        One that stands for an unknown outcome, as in an outage, has no other owner behind it and
+        does not count.
         """
-        self._last = now
-        if error.outcome_unknown:
+        if not error.outcome_unknown:
+            if self._times and now - self._times[-1] > QUIET_SECONDS:
+                self._times.clear()
+            self._times.append(now)
+            if len(self._times) >= MAX_FENCINGS:
+                return self._ownership_error(error)
+        self._retry_at = now + self._jitter() * 2.0 ** max(1, len(self._times))
+        return None
+
+    def retry_due(self, now: float) -> bool:
+        """Whether the delay has ended; True only once."""
+        if self._retry_at is None or now < self._retry_at:
             return False
-        if self._times and now - self._times[-1] > QUIET_SECONDS:
-            self._times.clear()
-        self._times.append(now)
-        return len(self._times) >= MOST_FENCES
+        self._retry_at = None
+        return True
 
-    def again(self) -> float:
-        """When to take over again."""
-        return self._last + self._jitter() * 2.0 ** max(1, len(self._times))
-
-    def refusal(self, what: str, error: FencedError) -> NoOwnership:
-        """Why it is not taken over again."""
+    def _ownership_error(self, error: FencedError) -> NoOwnership:
         return NoOwnership(
-            f"{what} was taken over by another process {len(self._times)} times in a row, "
+            f"another process has acquired {self._name} {len(self._times)} times in a row, "
             "although the group has assigned it to this one: another process publishes with "
             "the same group name. Stop it, or give this stream another name and another group. "
             f"({error})"

@@ -161,7 +161,7 @@ def acquire(
     return found, previous
 
 
-def find_merge(
+def find_merge_progress(
     transport: Transport, settings: StreamSettings, home: Partition
 ) -> Generator[None, None, MergeProgress | None]:
     """The progress of the stream's merge; without an owner in it, of a legacy merge it wrote.

@@ -1,8 +1,9 @@
-"""Transactions of one owner, each tried until it is through or the owner is fenced.
+"""Transactions of one publisher, each repeated until it is committed or its owner is fenced.
 
-Everything that waits is a generator that yields, so that the caller can do something else. Calls to
-the broker are made by an `Executor`, those of one transaction together: they block no other
-partition.
+Everything that waits is a generator (`Steps`), so that the loop serves other partitions meanwhile.
+It yields None while it waits, and a `FailedAttempt` before it tries again. An `Executor` makes the
+calls to the broker, those of one attempt as one job, so that a slow transaction does not block
+other partitions.
 """
 
 from __future__ import annotations
@@ -12,31 +13,47 @@ from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, TypeVar, cast
+from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
 
 from stream_fs.errors import AbortableError, RetriableError
 from stream_fs.pipeline import events
 from stream_fs.pipeline.ports import Publisher
 
-MOMENT = 0.001
-"""Seconds that one waits where there is nothing else to do."""
-FIRST_PAUSE, LONGEST_PAUSE = 0.05, 5.0
-"""Seconds between attempts: doubled up to the longest."""
+IDLE_SECONDS: Final = 0.001
+"""How long to sleep when there is nothing to do but wait."""
+FIRST_DELAY, LONGEST_DELAY = 0.05, 5.0
+"""Seconds between attempts: doubled each time, up to the longest."""
 
-Steps: TypeAlias = Generator[None, None, None]
-Clock: TypeAlias = Callable[[], float]
-Failure: TypeAlias = Literal["retried", "aborted"]
-Sent = TypeVar("Sent")
 Result = TypeVar("Result")
+Content = TypeVar("Content")
+Sent = TypeVar("Sent")
+
+
+@dataclass(frozen=True, slots=True)
+class FailedAttempt:
+    """An attempt that failed and will be repeated."""
+
+    outcome: Literal["retried", "aborted"]
+    error: str
+
+    @classmethod
+    def of(cls, error: RetriableError | AbortableError) -> FailedAttempt:
+        """The attempt that failed with this error."""
+        return cls("aborted" if isinstance(error, AbortableError) else "retried", str(error))
+
+
+Steps: TypeAlias = Generator[FailedAttempt | None, None, Result]
+"""Work in short steps; yields None while it waits."""
+Clock: TypeAlias = Callable[[], float]
 Executor: TypeAlias = Callable[[Callable[[], Any]], "Future[Any]"]
-"""Has something called, perhaps by another thread."""
+"""Runs a job, possibly in another thread."""
 
 
-def run_inline(call: Callable[[], Any]) -> Future[Any]:
-    """The `Executor` that does it here and now."""
+def run_inline(job: Callable[[], Any]) -> Future[Any]:
+    """An `Executor` that runs the job before it returns."""
     future: Future[Any] = Future()
     try:
-        future.set_result(call())
+        future.set_result(job())
     except BaseException as error:  # noqa: BLE001  # raised where the result is asked for
         future.set_exception(error)
     return future
@@ -44,174 +61,207 @@ def run_inline(call: Callable[[], Any]) -> Future[Any]:
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """What a task is handed: time, an observer, and a hook that is told every step of a commit.
+    """The environment of tasks: time, an observer, a hook for tests, and an executor.
 
-    `aside` has transactions done; where that is another thread, so is the hook called, but for its
-    steps before and after. `sleep` waits where an end in order has nothing else to do.
+    `crash_hook` is called at every step of a commit, in the thread that performs it. `sleep` waits
+    during a graceful shutdown.
     """
 
-    clock: Callable[[], float]
+    clock: Clock
     observe: events.Observer
     crash_hook: Callable[[str], None] = lambda _: None
     executor: Executor = run_inline
     sleep: Callable[[float], None] = time.sleep
 
 
-class TransactionRunner:
-    """One after the other; `failed` is told of every attempt that did not come through.
+@dataclass(frozen=True, slots=True)
+class _Done(Generic[Sent]):
+    """The transaction is committed; `sent` is what its sender returned."""
 
-    Only one call is aside at a time, and the publisher is its own until it has returned.
+    sent: Sent
+
+
+@dataclass(frozen=True, slots=True)
+class _OutcomeOpen(Generic[Sent]):
+    """The broker did not confirm the commit; it has to be repeated."""
+
+    sent: Sent
+    error: RetriableError
+
+
+@dataclass(frozen=True, slots=True)
+class _NotCommitted:
+    """The transaction has to be aborted, and its content sent again."""
+
+    error: RetriableError | AbortableError
+
+
+class TransactionRunner:
+    """Runs one transaction after the other.
+
+    At most one job is in flight, and the publisher belongs to it until it has returned.
     """
 
-    def __init__(
-        self,
-        publisher: Publisher,
-        clock: Clock,
-        failed: Callable[[Failure, str], None],
-        executor: Executor = run_inline,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
+    def __init__(self, publisher: Publisher, runtime: Runtime) -> None:
         self._publisher = publisher
-        self._clock = clock
-        self._failed = failed
-        self._executor = executor
-        self._sleep = sleep
-        self._call: Future[Any] | None = None
+        self._runtime = runtime
+        self._job: Future[Any] | None = None
         self._open = False
-        self._ended = 0.0
+        self._committed_at = 0.0
 
-    def of(self, publisher: Publisher) -> TransactionRunner:
-        """Transactions of another publisher, with the same clock, executor and callbacks."""
-        return TransactionRunner(publisher, self._clock, self._failed, self._executor, self._sleep)
+    def for_publisher(self, publisher: Publisher) -> TransactionRunner:
+        """A runner for another publisher in the same environment."""
+        return TransactionRunner(publisher, self._runtime)
 
     @property
-    def ended(self) -> float:
-        """When the last one came through."""
-        return self._ended
+    def committed_at(self) -> float:
+        """When the last transaction was committed."""
+        return self._committed_at
 
-    def settle(self, seconds: float) -> None:
-        """Wait until the call that is aside has returned, but not longer than so many seconds.
+    def wait_in_flight(self, seconds: float) -> None:
+        """Wait until the job in flight has returned, but no longer than `seconds`.
 
-        Where none is, because there is a pause between two attempts, wait for a moment of it.
+        Without one, during the delay between two attempts, sleep for a moment.
         """
-        if self._call is None:
-            self._sleep(min(seconds, MOMENT))
+        if self._job is None:
+            self._runtime.sleep(min(seconds, IDLE_SECONDS))
             return
         with suppress(TimeoutError):
-            self._call.exception(seconds)
+            self._job.exception(seconds)
 
-    def through(self, send: Callable[[], Sent]) -> Generator[None, None, Sent]:
-        """Send within a transaction, again after every failure; what `send` returned at last."""
-        attempts = pauses()
+    def run_until_committed(self, send: Callable[[], Sent]) -> Steps[Sent]:
+        """Send in a transaction, again after every failure; returns what `send` returned."""
+        _, sent = yield from self.prepare_and_commit(lambda: None, lambda _: send())
+        return sent
+
+    def prepare_and_commit(
+        self, prepare: Callable[[], Content], send: Callable[[Content], Sent]
+    ) -> Steps[tuple[Content, Sent]]:
+        """Prepare content once, and send it in a transaction, again after every failure.
+
+        The preparation and the first attempt are one job: a hop through the loop between them would
+        wait for the steps of other partitions.
+        """
+
+        def prepare_and_try() -> tuple[Content, _Done[Sent] | _OutcomeOpen[Sent] | _NotCommitted]:
+            prepared = prepare()
+            return prepared, self._try(lambda: send(prepared))
+
+        content, outcome = yield from self._submit(prepare_and_try)
+        delays = backoff_delays()
         while True:
-            try:
-                sent, undecided = yield from self._elsewhere(lambda: self._attempt(send))
-                if undecided is not None:
-                    yield from self._committing(undecided)
-            except (RetriableError, AbortableError) as error:
-                yield from self._recovering(error, next(attempts))
-                yield from self._aborting()
-            else:
-                return sent
+            if isinstance(outcome, _OutcomeOpen):
+                outcome = yield from self._repeat_commit(outcome)
+            if isinstance(outcome, _Done):
+                return content, outcome.sent
+            yield from self._back_off(outcome.error, next(delays))
+            yield from self._abort()
+            outcome = yield from self._submit(lambda: self._try(lambda: send(content)))
 
-    def once(self, send: Callable[[], Sent], seconds: float) -> Sent:
-        """Send within a transaction, and wait so long for it; it is not tried again.
+    def try_once(self, send: Callable[[], Sent], seconds: float) -> Sent:
+        """Send in a transaction, wait for it at most `seconds`, and do not try again.
 
-        Raises what the publisher does, and TimeoutError where it takes longer.
+        Raises the publisher's errors, and TimeoutError if it takes longer.
         """
-        self._call = call = self._executor(lambda: self._attempt(send))
-        self.settle(seconds)
-        if not call.done():
-            raise TimeoutError(f"a transaction has not come through in {seconds:.1f} s")
-        self._call = None
-        sent, undecided = call.result()
-        if undecided is not None:
-            raise undecided
-        return cast(Sent, sent)
+        job: Future[_Done[Sent] | _OutcomeOpen[Sent] | _NotCommitted]
+        self._job = job = self._runtime.executor(lambda: self._try(send))
+        self.wait_in_flight(seconds)
+        if not job.done():
+            raise TimeoutError(f"a transaction was not committed within {seconds:.1f} s")
+        self._job = None
+        outcome = job.result()
+        if isinstance(outcome, _Done):
+            return outcome.sent
+        raise outcome.error
 
-    def leave(self) -> None:
-        """Let go of the publisher, at once or as soon as the call that is aside has returned.
+    def release(self) -> None:
+        """Close the publisher, at once or when the job in flight has returned, without waiting.
 
-        Nobody waits for that: whoever takes over next fences it, so it cannot do any harm.
+        The next owner fences that job, so it cannot do any harm.
         """
-        if self._call is None or self._call.done():
+        if self._job is None or self._job.done():
             self._publisher.close()
         else:
-            self._call.add_done_callback(lambda _: self._publisher.close())
+            self._job.add_done_callback(lambda _: self._publisher.close())
 
-    def _elsewhere(self, call: Callable[[], Result]) -> Generator[None, None, Result]:
-        """What a call returns that is made aside."""
-        made: Future[Result] = self._executor(call)
-        self._call = made
-        while not made.done():
-            yield
-        self._call = None
-        return made.result()
+    def _submit(self, job: Callable[[], Result]) -> Steps[Result]:
+        """The result of a job that the executor runs."""
+        future: Future[Result] = self._runtime.executor(job)
+        self._job = future
+        while not future.done():
+            yield None
+        self._job = None
+        return future.result()
 
-    def _attempt(self, send: Callable[[], Sent]) -> tuple[Sent, RetriableError | None]:
-        """What was sent, and why it is open whether it was committed."""
-        self._publisher.begin()
-        self._open = True
-        sent = send()
+    def _try(self, send: Callable[[], Sent]) -> _Done[Sent] | _OutcomeOpen[Sent] | _NotCommitted:
+        try:
+            self._publisher.begin()
+            self._open = True
+            sent = send()
+        except (RetriableError, AbortableError) as error:
+            return _NotCommitted(error)
         try:
             self._commit()
         except RetriableError as error:
-            return sent, error
-        return sent, None
+            return _OutcomeOpen(sent, error)
+        except AbortableError as error:
+            return _NotCommitted(error)
+        return _Done(sent)
 
     def _commit(self) -> None:
         self._publisher.commit()
         self._open = False
-        self._ended = self._clock()
+        self._committed_at = self._runtime.clock()
 
-    def _committing(self, error: RetriableError) -> Steps:
-        """Ask again how the end of the transaction went, until it is known."""
-        attempts = pauses()
+    def _repeat_commit(self, outcome: _OutcomeOpen[Sent]) -> Steps[_Done[Sent] | _NotCommitted]:
+        """Repeat the commit until its outcome is known."""
+        error, delays = outcome.error, backoff_delays()
         while self._open:
-            yield from self._recovering(error, next(attempts))
+            yield from self._back_off(error, next(delays))
             try:
-                yield from self._elsewhere(self._commit)
+                yield from self._submit(self._commit)
             except RetriableError as again:
                 error = again
+            except AbortableError as abortable:
+                return _NotCommitted(abortable)
+        return _Done(outcome.sent)
 
-    def _aborting(self) -> Steps:
-        """Void the open transaction, if there is one."""
-        attempts = pauses()
+    def _abort(self) -> Steps[None]:
+        """Abort the open transaction, if there is one."""
+        delays = backoff_delays()
         while self._open:
             try:
-                yield from self._elsewhere(self._publisher.abort)
+                yield from self._submit(self._publisher.abort)
                 self._open = False
             except RetriableError as error:
-                yield from self._recovering(error, next(attempts))
+                yield from self._back_off(error, next(delays))
 
-    def _recovering(self, error: RetriableError | AbortableError, pause: float) -> Steps:
-        self._failed("aborted" if isinstance(error, AbortableError) else "retried", str(error))
-        yield from wait(self._clock, pause)
+    def _back_off(self, error: RetriableError | AbortableError, delay: float) -> Steps[None]:
+        yield FailedAttempt.of(error)
+        yield from wait(self._runtime.clock, delay)
 
 
-def wait(clock: Clock, seconds: float) -> Steps:
-    """Let so many seconds go by."""
+def wait(clock: Clock, seconds: float) -> Steps[None]:
+    """Yield until so many seconds have passed."""
     until = clock() + seconds
     while clock() < until:
-        yield
+        yield None
 
 
-def retrying(work: Callable[[], Steps], clock: Clock, failed: Callable[[str], None]) -> Steps:
-    """Do steps from the beginning again wherever the broker does not answer; `failed` is told."""
-    attempts = pauses()
+def retrying(work: Callable[[], Steps[Result]], clock: Clock) -> Steps[Result]:
+    """Repeat work from its beginning, after a delay, until no `RetriableError` leaves it."""
+    delays = backoff_delays()
     while True:
         try:
-            yield from work()
+            return (yield from work())
         except RetriableError as error:
-            failed(str(error))
-            yield from wait(clock, next(attempts))
-        else:
-            return
+            yield FailedAttempt.of(error)
+            yield from wait(clock, next(delays))
 
 
-def pauses() -> Iterator[float]:
+def backoff_delays() -> Iterator[float]:
     """Seconds between attempts: doubled each time, up to the longest."""
-    pause = FIRST_PAUSE
+    delay = FIRST_DELAY
     while True:
-        yield pause
-        pause = min(2 * pause, LONGEST_PAUSE)
+        yield delay
+        delay = min(2 * delay, LONGEST_DELAY)

@@ -1,9 +1,9 @@
-"""One process: its membership of the group, and a task for every partition that it holds.
+"""One process: its membership of the consumer group, and a task for every assigned partition.
 
-Single-threaded, but for transactions that are under way: `turn` gives a step to every task, and to
-the merge where that is this member's duty, and polls when no task has more to do. What goes wrong
-with a transaction is the task's affair, but for being fenced: then the task's memory is worthless,
-and a new task takes over again, after a pause, as long as the partition is ours.
+Single-threaded except for transactions in flight. `run_once` lets every task take a step, and the
+merge where this member owns it, and polls when no task has more to do. Tasks handle failures of
+their transactions, except for fencing: the memory of a fenced task is worthless, and a new task
+acquires the partition again after a delay, as long as the group assigns it to this member.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from stream_fs.errors import FencedError
 from stream_fs.pipeline import events
 from stream_fs.pipeline.fencing import FencingCounter
 from stream_fs.pipeline.merge.ownership import MergeOwnership
+from stream_fs.pipeline.partition.task import PartitionTask
 from stream_fs.pipeline.ports import Partition, Transport
 from stream_fs.pipeline.settings import StreamSettings
-from stream_fs.pipeline.task import PartitionTask
 from stream_fs.pipeline.transaction import Runtime
 from stream_fs.wire import RecordDecoder
 
-STAY_SECONDS = 1.0
-"""Of work without a poll: then there is one that takes hardly anything, for whoever does not poll
-is expelled from the group after a while (max.poll.interval.ms), and hears of no rebalance."""
+MAX_SECONDS_WITHOUT_POLL = 1.0
+"""Seconds of work between two polls. After that, a poll for hardly any message follows: a member
+that does not poll is expelled from the group (max.poll.interval.ms), and learns of no rebalance."""
 IDLE_WAIT, BUSY_WAIT = 0.5, 0.01
-"""Seconds that a poll may wait when no task has anything to do, or some task waits itself."""
+"""Seconds that a poll may wait: when no task has work, and when some task waits itself."""
 
 
 class Worker:
@@ -40,36 +40,36 @@ class Worker:
         jitter: Callable[[], float],
         grace: float,
     ) -> None:
+        """`grace` limits the seconds that a graceful shutdown takes."""
         self._settings = settings
         self._transport = transport
         self._runtime = runtime
         self._jitter = jitter
         self._grace = grace
-        # One for all tasks: it remembers nothing but how producers write, and that takes room.
+        # Shared by all tasks: it caches only how producers write, and the cache is large.
         self._decoder = RecordDecoder(settings.views, settings.record_format, settings.limits)
         self._joined = False
         self._assigned: set[Partition] = set()
         self._tasks: dict[Partition, PartitionTask] = {}
-        self._fences: dict[Partition, FencingCounter] = {}
-        self._again: dict[Partition, float] = {}
-        self._polled = runtime.clock()
+        self._fencing: dict[Partition, FencingCounter] = {}
+        self._polled_at = runtime.clock()
         self._merge = MergeOwnership(topics, settings, transport, runtime, jitter)
         self._input = transport.input(topics, self)
 
     @property
     def tasks(self) -> tuple[PartitionTask, ...]:
-        """The tasks at work."""
+        """The tasks of the partitions that are not fenced."""
         return tuple(self._tasks.values())
 
     @property
     def joined(self) -> bool:
-        """Whether the group has told us our share, be it empty: a spare member is ready, too."""
+        """Whether the group has assigned partitions, or none: a spare member is ready, too."""
         return self._joined
 
     @property
     def ready(self) -> bool:
         """Whether every assigned partition is restored."""
-        tasks = self._tasks.copy()  # other threads ask, while the loop takes and gives up
+        tasks = self._tasks.copy()  # other threads read this while the loop changes it
         return self._joined and all(
             partition in tasks and tasks[partition].phase in ("running", "replaying")
             for partition in tuple(self._assigned)
@@ -77,89 +77,85 @@ class Worker:
 
     @property
     def restore_error(self) -> str | None:
-        """Why a partition is not restored yet, as far as that is known."""
+        """Why a partition is not restored yet, if known."""
         found = ((task.partition, task.restore_error) for task in self.tasks)
         return next((f"{partition}: {why}" for partition, why in found if why is not None), None)
 
     @property
     def connection_error(self) -> str | None:
-        """Why there is no connection; None when there is one."""
+        """Why there is no connection to the broker; None if there is one."""
         return self._input.connection_error()
 
     def lags(self) -> dict[Partition, int]:
-        """The lag of every restored partition, as far as it is known without asking the broker."""
+        """The lag of every restored partition, as far as known without a request to the broker."""
         known = {partition: task.lag for partition, task in self._tasks.items()}
         return {partition: lag for partition, lag in known.items() if lag is not None}
 
     def run_once(self) -> None:
-        """Let every task take a step; when none has more to do, poll, and hand out the messages.
+        """Let every task take a step; when none has more to do, poll and distribute the messages.
 
-        So a poll's messages are chunks before the next poll, and memory does not grow with the lag;
-        but for a message now and then where that takes long, see `STAY_SECONDS`.
+        So the messages of a poll are chunks before the next poll, and memory does not grow with the
+        lag, except for single messages of `MAX_SECONDS_WITHOUT_POLL`.
         """
         more = self._advance_all()
         self._merge.advance()
         if not more:
             busy = self._merge.busy or any(task.busy for task in self._tasks.values())
-            wait = BUSY_WAIT if busy or self._again else IDLE_WAIT
-            self._poll(wait)
-        self._take_again()
+            waiting = any(fencing.waiting for fencing in self._fencing.values())
+            self._poll(BUSY_WAIT if busy or waiting else IDLE_WAIT)
+        self._acquire_again()
 
     def stop(self) -> None:
-        """Finish what is due within the grace time, and leave the group."""
+        """Shut down gracefully within the grace time, and leave the group."""
         self._input.close()
         self.lost(tuple(self._assigned))
 
     def assigned(self, partitions: Sequence[Partition]) -> None:
-        """Begin to take over; nothing is read here, so that the rebalance is quick."""
+        """Start a task for each; nothing is read here, so that the rebalance is quick."""
         self._joined = True
         for partition in partitions:
             self._assigned.add(partition)
-            self._begin(partition)
+            self._start(partition)
         self._merge.assigned(partitions)
 
     def revoked(self, partitions: Sequence[Partition]) -> None:
-        """Finish, snapshot included, so that the next owner has nothing to replay."""
+        """Finish commits and save snapshots, so that the next owner has nothing to replay."""
         deadline = self._runtime.clock() + self._grace
         for partition in partitions:
             task = self._tasks.get(partition)
             if task is not None:
                 try:
-                    task.finish(deadline)
+                    task.shut_down(deadline)
                 except FencedError as error:
-                    self._runtime.observe(
-                        events.Fenced(
-                            partition, str(error), final=True, outcome_unknown=error.outcome_unknown
-                        )
-                    )
+                    self._observe_fencing(partition, error, final=True)
         self.lost(partitions)
 
     def lost(self, partitions: Sequence[Partition]) -> None:
-        """Forget: somebody else may be at work on them already."""
+        """Discard the tasks: another member may own the partitions already."""
         self._merge.lost(partitions)
         for partition in partitions:
             self._assigned.discard(partition)
-            self._again.pop(partition, None)
-            self._fences.pop(partition, None)
+            self._fencing.pop(partition, None)
             task = self._tasks.pop(partition, None)
             if task is not None:
                 task.close()
             self._runtime.observe(events.PartitionReleased(partition))
 
-    def _poll(self, wait: float, max_records: int | None = None) -> None:
-        for partition, messages in self._input.poll(wait, max_records).items():
+    def _poll(self, timeout: float, most: int | None = None) -> None:
+        for partition, messages in self._input.poll(timeout, most).items():
             task = self._tasks.get(partition)
             if task is not None:
                 task.receive(messages)
-        self._polled = self._runtime.clock()
+        self._polled_at = self._runtime.clock()
 
     def _advance_all(self) -> bool:
+        """Let every task take a step; whether any has more to do at once."""
         more = False
         for partition in list(self._tasks):
-            if self._runtime.clock() - self._polled > STAY_SECONDS:
-                self._poll(0.0, max_records=1)
+            if self._runtime.clock() - self._polled_at > MAX_SECONDS_WITHOUT_POLL:
+                self._poll(0.0, most=1)
             task = self._tasks.get(partition)
-            if task is None:  # given up in that poll
+            if task is None:  # revoked in that poll
                 continue
             try:
                 more |= task.advance()
@@ -167,27 +163,28 @@ class Worker:
                 self._fenced(partition, error)
         return more
 
-    def _begin(self, partition: Partition) -> None:
+    def _start(self, partition: Partition) -> None:
         self._tasks[partition] = PartitionTask(
             partition, self._settings, self._decoder, self._transport, self._input, self._runtime
         )
 
     def _fenced(self, partition: Partition, error: FencedError) -> None:
-        """Drop the task; after a pause, take over again, unless this happens again and again."""
+        """Discard the task; acquire the partition again after a delay, or fail after too many."""
         self._input.pause(partition)
         self._tasks.pop(partition).close()
-        fences = self._fences.setdefault(partition, FencingCounter(self._jitter))
-        final = fences.note(self._runtime.clock(), error)
+        fencing = self._fencing.setdefault(partition, FencingCounter(str(partition), self._jitter))
+        ownership_error = fencing.note(self._runtime.clock(), error)
+        self._observe_fencing(partition, error, final=ownership_error is not None)
+        if ownership_error is not None:
+            raise ownership_error
+
+    def _observe_fencing(self, partition: Partition, error: FencedError, *, final: bool) -> None:
         self._runtime.observe(
             events.Fenced(partition, str(error), final=final, outcome_unknown=error.outcome_unknown)
         )
-        if final:
-            raise fences.refusal(str(partition), error)
-        self._again[partition] = fences.again()
 
-    def _take_again(self) -> None:
+    def _acquire_again(self) -> None:
         now = self._runtime.clock()
-        for partition, due in list(self._again.items()):
-            if due <= now:
-                del self._again[partition]
-                self._begin(partition)
+        for partition, fencing in self._fencing.items():
+            if fencing.retry_due(now):
+                self._start(partition)

@@ -20,6 +20,7 @@ from stream_fs.pipeline.merge.snapshot_cache import SnapshotCache
 from stream_fs.pipeline.model import Model, progress_record, snapshot_records
 from stream_fs.pipeline.ports import Partition
 from stream_fs.pipeline.settings import StreamSettings
+from stream_fs.pipeline.transaction import Runtime
 from stream_fs.selector import params
 from tests.benchmarks.table import aligned
 from tests.benchmarks.workload import Shape, warm_model
@@ -62,16 +63,16 @@ def _measured(topics: Topics, shape: Shape, count: int) -> list[str]:
     client = ClientSettings(topics.bootstrap, topics.unique("group"))
     transport = KafkaTransport(client, "s", settings.state_topics.__getitem__)
     writer = _Writer(transport, settings, topic, count, shape)
-    gathering = SnapshotCache([topic], settings, transport, time.monotonic, _unexpected)
+    cache = SnapshotCache([topic], settings, transport, Runtime(time.monotonic, _unexpected))
     looks, longest = [], []
     for _ in range(ROUNDS + 1):
         size = writer.write()
-        seconds, step = _look(gathering)
-        assert len(gathering.models) == count
+        seconds, step = _look(cache)
+        assert len(cache.models) == count
         looks.append(seconds)
         longest.append(step)
-    idle, _ = _look(gathering)
-    gathering.close()
+    idle, _ = _look(cache)
+    cache.close()
     topics.remove()
     return [
         str(shape),
@@ -84,11 +85,11 @@ def _measured(topics: Topics, shape: Shape, count: int) -> list[str]:
     ]
 
 
-def _look(gathering: SnapshotCache) -> tuple[float, float]:
+def _look(cache: SnapshotCache) -> tuple[float, float]:
     """Seconds of a look, and of its longest step; between steps a loop has other things to do."""
     longest = 0.0
     began = mark = time.perf_counter()
-    for _ in gathering.look():
+    for _ in cache.refresh():
         longest = max(longest, time.perf_counter() - mark)
         time.sleep(0.001)
         mark = time.perf_counter()

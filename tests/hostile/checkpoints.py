@@ -30,7 +30,7 @@ from stream_fs.checkpoint import (
 from stream_fs.checkpoint.fields import Plain
 from stream_fs.checkpoint.files import Export, read_export, write_export
 from stream_fs.pipeline.checkpoint_reader import read_usable_snapshot
-from stream_fs.pipeline.model import model_of
+from stream_fs.pipeline.model import decode_model
 from stream_fs.pipeline.ports import Partition, StoredRecord
 from stream_fs.pipeline.state_owner import locate
 from stream_fs.replay.input import RecordSequence
@@ -99,7 +99,7 @@ class Log:
 
 def ranked(restored: Restored) -> None:
     """What is restored can be gone on with."""
-    rank(model_of(restored).state)
+    rank(decode_model(restored).state)
 
 
 def sealed(body: bytes) -> bytes:

@@ -125,7 +125,7 @@ def rows(
     return values
 
 
-def model_of(matrix: NDArray[np.float64], origin: str) -> State:
+def decode_model(matrix: NDArray[np.float64], origin: str) -> State:
     chosen = params([View("v", 10)], 4)
     return fitted(chosen, origin, [read_chunk(chosen.views, {"v": matrix})])
 
@@ -139,7 +139,7 @@ def test_models_weigh_as_their_data(larger: int) -> None:
         rows(rng, size, range(4), high)
         for size, high in zip(sizes, [(0, 1, 2, 3), (4, 5, 6, 7)], strict=True)
     ]
-    parts = [model_of(matrix, f"part {p}") for p, matrix in enumerate(matrices)]
+    parts = [decode_model(matrix, f"part {p}") for p, matrix in enumerate(matrices)]
     merged = merge(parts)
     scores = view_scores(merged)["v"]
     halves = [scores[:4].mean(), scores[4:8].mean()]
@@ -152,7 +152,7 @@ def test_clusters_that_a_part_has_not_seen_are_kept_apart() -> None:
     """The first part lacks cluster 3, the second cluster 0; each has split another instead."""
     rng = np.random.default_rng(5)
     high = (0, 1, 2, 3)
-    parts = [model_of(rows(rng, 300, seen, high), str(seen)) for seen in ((0, 1, 2), (1, 2, 3))]
+    parts = [decode_model(rows(rng, 300, seen, high), str(seen)) for seen in ((0, 1, 2), (1, 2, 3))]
     merged = merge(parts)
     scores = view_scores(merged)["v"]
     assert scores[:4].min() > 0.5
@@ -173,7 +173,7 @@ def test_parts_of_one_cluster_each_make_the_clusters_of_the_stream() -> None:
     Nor does any know the range of a feature in the other clusters.
     """
     rng = np.random.default_rng(8)
-    parts = [model_of(rows(rng, 200, (k,), (0, 1, 2, 3)), f"part {k}") for k in range(4)]
+    parts = [decode_model(rows(rng, 200, (k,), (0, 1, 2, 3)), f"part {k}") for k in range(4)]
     alone = [view_scores(part)["v"] for part in parts]
     assert max(scores[4:].mean() / scores[:4].mean() for scores in alone) > 0.5
     scores = view_scores(merge(parts))["v"]

@@ -15,8 +15,9 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from stream_fs.checkpoint import MergeProgress
 from stream_fs.pipeline.chunker import Chunker
-from stream_fs.pipeline.merge.message import merged
-from stream_fs.pipeline.model import Model, announce, fold
+from stream_fs.pipeline.merge.message import build_merged_ranking
+from stream_fs.pipeline.model import Model, update_chunk
+from stream_fs.pipeline.partition.commit import build_messages
 from stream_fs.pipeline.ports import Partition
 from stream_fs.pipeline.settings import StreamSettings
 from stream_fs.records import Message
@@ -57,7 +58,7 @@ def _expected(
         sources = json.loads(message.value or b"")["sources"]
         listed = {Partition(s["topic"], s["partition"]): s["sequence"] for s in sources}
         parts = {place: models[place, sequence] for place, sequence in listed.items()}
-        made = merged(settings, Partition(topic, 0), parts, before)
+        made = build_merged_ranking(settings, Partition(topic, 0), parts, before)
         before = made.progress
         sent, _ = made.records
         yield Received(sent.key, sent.value, sent.headers)
@@ -83,12 +84,14 @@ def _models(
     messages: Sequence[Message], place: Partition, settings: StreamSettings
 ) -> Iterator[Model]:
     chunker = Chunker(RecordDecoder(settings.views), settings.dead_letters, 0)
-    cut = settings.chunk_policy
-    model = Model(initial_state(settings.params, settings.origin(place)), 0, None, cut)
+    policy = settings.chunk_policy
+    model = Model(initial_state(settings.params, settings.origin(place)), 0, None, policy)
     for start in range(0, len(messages), _BATCH):
         chunker.add(messages[start : start + _BATCH])
-        while (ready := chunker.take(model.state.chunk + 1, cut)) is not None:
-            model = announce(settings, place, model, fold(model.state, ready, cut)).model
+        while (ready := chunker.take(model.state.chunk + 1, policy)) is not None:
+            model = build_messages(
+                settings, place, model, update_chunk(model.state, ready, policy)
+            ).model
             yield model
 
 

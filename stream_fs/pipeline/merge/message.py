@@ -1,6 +1,6 @@
-"""The stream's ranking from the models of its partitions.
+"""The merged ranking of a stream, from the models of its partitions.
 
-Pure: the same models, and the same merged ranking before, give the same bytes.
+Pure: the same models and the same previous merged ranking give the same bytes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from stream_fs.wire.rankings.codec import publish
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PublishableMerge:
-    """A merged ranking, ready to be published with the progress that it makes."""
+    """A merged ranking with its progress, and the records to publish: both of them."""
 
     progress: MergeProgress
     ranking: Ranking
@@ -30,27 +30,27 @@ class PublishableMerge:
     records: tuple[OutgoingRecord, ...]
 
 
-def parts_of(models: Mapping[Partition, Model]) -> tuple[MergedPart, ...]:
-    """What a ranking from these models lists, in its order: that of the names, then of numbers."""
+def list_parts(models: Mapping[Partition, Model]) -> tuple[MergedPart, ...]:
+    """The parts that a ranking of these models lists, by topic and number."""
     return tuple(MergedPart(*place, models[place].state.chunk) for place in sorted(models))
 
 
-def merged(
+def build_merged_ranking(
     settings: StreamSettings,
     home: Partition,
     models: Mapping[Partition, Model],
     before: MergeProgress | None,
     leading_before: message.Leading | None = None,
 ) -> PublishableMerge:
-    """Merge, rank, and put into bytes what is to be said of it; there is at least one model.
+    """Merge at least one model, rank the result, and encode the message and the progress.
 
-    `home` is the partition with whose state the progress is kept. The selection is told against
-    the ranking before, as long as the same parameters made it.
+    The progress is kept with the state of the partition `home`. Changes of the selection refer to
+    the previous ranking, if it has the same parameters.
 
-    `leading_before` are the leading features of the ranking before, None after a restore. The
+    `leading_before` holds the leading features of the previous ranking; None after a restore. The
     progress does not keep the order of features: views for which it matters then have no overlap.
     """
-    parts = parts_of(models)
+    parts = list_parts(models)
     top = message.published_counts(settings.params, settings.output_top)
     ranking = rank(merge([models[place].state for place in sorted(models)]), top)
     comparable = before is not None and before.fingerprint == settings.params.fingerprint
@@ -61,7 +61,7 @@ def merged(
         sequence=1 if before is None else before.sequence + 1,
         sources=[message.Source(*part) for part in parts],
         as_of=max(model.as_of for model in models.values()),
-        dead_letters=sum(model.letters for model in models.values()),
+        dead_letters=sum(model.dead_letters for model in models.values()),
         counts=top,
         previous=previous,
     )
@@ -101,7 +101,7 @@ def _overlap(
     previous: message.Chosen | None,
     leading_before: message.Leading | None,
 ) -> dict[str, float]:
-    """The overlap of the leading features with those of the ranking before, if it compares."""
+    """The overlap of the leading features with those of the previous ranking, if comparable."""
     if previous is None:
         return {}
     if leading_before is None:

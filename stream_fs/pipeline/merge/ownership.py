@@ -1,4 +1,4 @@
-"""Whether the merge is this member's duty: it comes and goes with the stream's first partition."""
+"""Which member merges: the one that the first partition of the stream is assigned to."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from stream_fs.pipeline.transaction import Runtime
 
 
 class MergeOwnership:
-    """The merge, as long as it is ours; nothing at all where no merged rankings are wanted."""
+    """Runs a merge loop while this member owns the merge and merged rankings are configured."""
 
     def __init__(
         self,
@@ -30,65 +30,64 @@ class MergeOwnership:
         self._transport = transport
         self._runtime = runtime
         self._jitter = jitter
-        self._merging: MergeLoop | None = None
-        self._fences = FencingCounter(jitter)
-        self._again: float | None = None
+        self._loop: MergeLoop | None = None
+        self._fencing = self._new_counter()
 
     @property
     def busy(self) -> bool:
-        """Whether `advance` has something to do now, or soon."""
-        return self._again is not None or (self._merging is not None and self._merging.busy)
+        """Whether `advance` has work now, or soon."""
+        return self._fencing.waiting or (self._loop is not None and self._loop.busy)
 
     def assigned(self, partitions: Sequence[Partition]) -> None:
-        """Begin, if the first partition is among these.
+        """Start a loop, if the first partition is among these.
 
-        At once, and not when its task is restored: that may have to wait for a transaction which
-        the last owner of the merge left open, and taking over ends it.
+        Its task need not be restored: the restore may have to wait for a transaction that the last
+        owner of the merge left open, and acquiring the merge ends it.
         """
         if self._home in partitions:
-            self._begin()
+            self._start()
 
     def lost(self, partitions: Sequence[Partition]) -> None:
-        """Let go, if the first partition is among these."""
-        if self._home in partitions and (self._merging is not None or self._again is not None):
-            self._drop()
-            self._again = None
-            self._fences = FencingCounter(self._jitter)
+        """Release the merge, if the first partition is among these."""
+        if self._home in partitions and (self._loop is not None or self._fencing.waiting):
+            self._close()
+            self._fencing = self._new_counter()
             self._runtime.observe(events.MergeReleased())
 
     def advance(self) -> None:
-        """One step; a fenced merge is taken over again after a pause, but not for ever."""
-        if self._again is not None and self._again <= self._runtime.clock():
-            self._again = None
-            self._begin()
-        if self._merging is None:
+        """Take one step; acquire a fenced merge again after a delay, or fail after too many."""
+        if self._fencing.retry_due(self._runtime.clock()):
+            self._start()
+        if self._loop is None:
             return
         try:
-            self._merging.advance()
+            self._loop.advance()
         except FencedError as error:
-            self._drop()
-            final = self._fences.note(self._runtime.clock(), error)
+            self._close()
+            ownership_error = self._fencing.note(self._runtime.clock(), error)
             outcome: Literal["fenced", "undecided"] = (
                 "undecided" if error.outcome_unknown else "fenced"
             )
             self._runtime.observe(events.MergeFailed(outcome, str(error)))
-            if final:
-                raise self._fences.refusal("the merge", error) from error
-            self._again = self._fences.again()
+            if ownership_error is not None:
+                raise ownership_error from error
 
     @property
     def _home(self) -> Partition:
         return Partition(self._topics[0], 0)
 
-    def _begin(self) -> None:
+    def _new_counter(self) -> FencingCounter:
+        return FencingCounter("the merge", self._jitter)
+
+    def _start(self) -> None:
         every = self._settings.merge_every
         if every is not None:
-            self._drop()
-            self._merging = MergeLoop(
+            self._close()
+            self._loop = MergeLoop(
                 self._topics, self._settings, self._transport, self._runtime, every
             )
 
-    def _drop(self) -> None:
-        if self._merging is not None:
-            self._merging.close()
-        self._merging = None
+    def _close(self) -> None:
+        if self._loop is not None:
+            self._loop.close()
+        self._loop = None

@@ -1,136 +1,135 @@
-"""The newest models of all partitions, as their snapshots have them, kept up to date.
+"""The newest models of all partitions, read from their snapshots and kept up to date.
 
-A look at a partition is short when nothing has happened there; its snapshot is read only when it is
-another one than before. What cannot be read is told, and does not hold up the others.
+A partition whose state has not changed takes hardly any time, and a snapshot is read only once.
+States that cannot be read are reported, and do not block other partitions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from stream_fs.checkpoint import SnapshotPlace
 from stream_fs.errors import CheckpointError, ConfigurationChanged
 from stream_fs.pipeline import events
 from stream_fs.pipeline.checkpoint_reader import read_usable_snapshot
-from stream_fs.pipeline.model import Model, model_of
+from stream_fs.pipeline.model import Model, decode_model
 from stream_fs.pipeline.ports import Partition, StateLog, Transport
 from stream_fs.pipeline.settings import StreamSettings
 from stream_fs.pipeline.state_owner import locate
-from stream_fs.pipeline.transaction import Clock, Steps
+from stream_fs.pipeline.transaction import Runtime, Steps
 
-PATIENCE_SECONDS, PATIENCE_STEPS = 10.0, 200
-"""How long one partition may take: a transaction that its owner left open hides what is new. Steps
-count as well, for there may be seconds between them."""
+TIMEOUT_SECONDS, TIMEOUT_STEPS = 10.0, 200
+"""How long reading one partition may take, since an open transaction hides what follows it. Both
+limits have to be exceeded: seconds may pass between two steps."""
 
 
 class TransactionPending(Exception):
-    """A transaction is open in a state partition; what lies behind it cannot be read yet."""
+    """An open transaction in a state partition hides the records behind it."""
 
 
 class SnapshotCache:
-    """The models by partition; `models` has those that have a snapshot with at least one chunk."""
+    """The models of the partitions whose newest snapshot holds at least one chunk."""
 
     def __init__(
         self,
         topics: Sequence[str],
         settings: StreamSettings,
         transport: Transport,
-        clock: Clock,
-        skipped: Callable[[events.SourceSkipped], None],
+        runtime: Runtime,
     ) -> None:
         self._topics = tuple(topics)
         self._settings = settings
         self._group_offset = transport.group_offset
-        self._clock = clock
-        self._skipped = skipped
-        self._logs = transport.state_log_reader()
-        self._ends: dict[Partition, int] = {}  # of the states as they were looked at
+        self._runtime = runtime
+        self._reader = transport.state_log_reader()
+        self._ends: dict[Partition, int] = {}  # of the states that were read
         self._places: dict[Partition, SnapshotPlace] = {}
-        self._told: dict[Partition, events.SourceSkipped] = {}
+        self._skipped: dict[Partition, events.SourceSkipped] = {}
         self.partitions = 0
-        """How many the stream has, as of the last look."""
+        """Number of partitions at the last refresh."""
         self.models: dict[Partition, Model] = {}
         self.unread: set[Partition] = set()
-        """Partitions that could not be read now, and were not read before."""
+        """Partitions that the last refresh could not read, and no earlier one has read."""
 
-    def count(self) -> int:
-        """How many partitions the stream has now."""
-        return len(self._logs.ends(self._topics))
+    def count_partitions(self) -> int:
+        """The number of partitions that the stream has now."""
+        return len(self._reader.ends(self._topics))
 
-    def look(self) -> Steps:
-        """Bring everything up to date, one partition after the other."""
-        ends = self._logs.ends(self._topics)
+    def refresh(self) -> Steps[None]:
+        """Read every state that has changed, one after the other."""
+        ends = self._reader.ends(self._topics)
         self.partitions = len(ends)
         self.unread.clear()
-        for gone in self._places.keys() - ends.keys():
-            self._forget(gone)
-        yield
+        for removed in self._places.keys() - ends.keys():
+            self._discard(removed)
+        yield None
         for partition in sorted(ends):
             if ends[partition] == self._ends.get(partition, 0):
                 continue
             try:
-                yield from self._patiently(self._read(partition))
+                yield from self._limited(self._read(partition))
             except TransactionPending:
                 self._skip(partition, "undecided", "a transaction is open in its state")
                 if partition not in self._places:
                     self.unread.add(partition)
             except ConfigurationChanged as error:
-                self._forget(partition)
-                self._ends[partition] = ends[partition]  # it will not change by itself
+                self._discard(partition)
+                self._ends[partition] = ends[partition]  # it can only change with a new record
                 self._skip(partition, "incompatible", str(error))
             except CheckpointError as error:
                 self._skip(partition, "damaged", str(error))
             else:
                 self._ends[partition] = ends[partition]
-                self._told.pop(partition, None)
+                self._skipped.pop(partition, None)
 
     def close(self) -> None:
-        """Let go."""
-        self._logs.close()
+        """Close the clients."""
+        self._reader.close()
 
-    def _read(self, partition: Partition) -> Steps:
-        log = self._logs.log(partition)
+    def _read(self, partition: Partition) -> Steps[None]:
+        log = self._reader.log(partition)
         try:
-            yield from self._newest(partition, log)
+            yield from self._read_newest(partition, log)
         finally:
             log.close()
 
-    def _newest(self, partition: Partition, log: StateLog) -> Steps:
+    def _read_newest(self, partition: Partition, log: StateLog) -> Steps[None]:
         found = yield from locate(log, partition, self._settings.owner, self._group_offset)
         progress = found.progress
-        if progress is None:  # it never had a full chunk, or was reset
-            self._forget(partition)
+        if progress is None:  # no full chunk yet, or reset
+            self._discard(partition)
             return
         if progress.snapshots[0] == self._places.get(partition):
             return
         restored, _ = yield from read_usable_snapshot(
             log, found.keys, progress, self._settings.params
         )
-        model = model_of(restored)
+        model = decode_model(restored)
         self._places[partition] = progress.snapshots[0]
         if model.state.chunk:
             self.models[partition] = model
-        else:  # an operator has made it begin anew
+        else:  # the model of a start, or of a reset
             self.models.pop(partition, None)
 
-    def _forget(self, partition: Partition) -> None:
+    def _discard(self, partition: Partition) -> None:
         self.models.pop(partition, None)
         self._places.pop(partition, None)
         self._ends.pop(partition, None)
 
     def _skip(self, partition: Partition, reason: events.SkipReason, detail: str) -> None:
-        """Tell once, until it can be read again or something else is wrong."""
+        """Report a state once, until it can be read again or the reason changes."""
         event = events.SourceSkipped(partition, reason, detail)
-        if self._told.get(partition) != event:
-            self._told[partition] = event
-            self._skipped(event)
+        if self._skipped.get(partition) != event:
+            self._skipped[partition] = event
+            self._runtime.observe(event)
 
-    def _patiently(self, steps: Steps) -> Steps:
-        until = self._clock() + PATIENCE_SECONDS
+    def _limited(self, steps: Steps[None]) -> Steps[None]:
+        """The steps, up to the limits of one partition."""
+        until = self._runtime.clock() + TIMEOUT_SECONDS
         try:
             for number, _ in enumerate(steps):
-                if number > PATIENCE_STEPS and self._clock() > until:
+                if number > TIMEOUT_STEPS and self._runtime.clock() > until:
                     raise TransactionPending
-                yield
+                yield None
         finally:
             steps.close()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from stream_fs.pipeline.checkpoint_reader import read_usable_snapshot
-from stream_fs.pipeline.model import Model, model_of
+from stream_fs.pipeline.model import Model, decode_model
 from stream_fs.pipeline.ports import Partition
 from stream_fs.pipeline.settings import StreamSettings
 from stream_fs.pipeline.state_owner import locate
@@ -86,7 +86,7 @@ def saved_model(made: MemoryBroker, place: Partition) -> Model:
     """That of the newest snapshot."""
     log = outsider(made).state_log(place)
     found = _end(locate(log, place, settings().owner, lambda _: None))
-    return model_of(
+    return decode_model(
         _end(read_usable_snapshot(log, found.keys, found.progress, settings().params))[0]
     )
 

@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from stream_fs.errors import AbortableError, FencedError, InvalidMessage, RetriableError
-from stream_fs.pipeline import events, task
-from stream_fs.pipeline.model import announce, fold
+from stream_fs.pipeline import events
+from stream_fs.pipeline.model import update_chunk
+from stream_fs.pipeline.partition import commit, running
+from stream_fs.pipeline.partition.commit import build_messages
 from tests.support.memory_broker import Call
 from tests.unit.pipeline.lives import (
     LETTERS,
@@ -120,7 +122,7 @@ def test_a_chunk_is_ranked_aside_and_once_however_often_it_is_sent(
     def noted(*given: Any) -> Any:
         assert calls, "the main thread has something better to do"
         ranked.append(given[3].state.chunk)
-        return announce(*given)
+        return build_messages(*given)
 
     def executor(call: Callable[[], Any]) -> Later:
         def made() -> Any:
@@ -132,7 +134,7 @@ def test_a_chunk_is_ranked_aside_and_once_however_often_it_is_sent(
 
         return slow(made)
 
-    monkeypatch.setattr(task, "announce", noted)
+    monkeypatch.setattr(commit, "build_messages", noted)
     made = broker()
     fill(made, VALUES)
     for _ in range(3):
@@ -147,7 +149,7 @@ def test_a_ranking_that_cannot_be_made_ends_the_task(monkeypatch: pytest.MonkeyP
     def refused(*_: Any) -> Any:
         raise InvalidMessage("a number is not finite")
 
-    monkeypatch.setattr(task, "announce", refused)
+    monkeypatch.setattr(commit, "build_messages", refused)
     made = broker()
     fill(made, VALUES)
     life = Life(made, settings(), executor=slow)
@@ -176,10 +178,10 @@ def folds(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     found: list[int] = []
 
     def noted(*given: Any) -> Any:
-        found.append(given[1].start)
-        return fold(*given)
+        found.append(given[1].from_offset)
+        return update_chunk(*given)
 
-    monkeypatch.setattr(task, "fold", noted)
+    monkeypatch.setattr(running, "update_chunk", noted)
     return found
 
 
@@ -199,9 +201,9 @@ def test_the_rows_of_a_chunk_go_when_it_is_folded(monkeypatch: pytest.MonkeyPatc
 
     def noted(*given: Any) -> Any:
         rows.extend(weakref.ref(view.rows) for view in given[1].chunk.views.values())
-        return fold(*given)
+        return update_chunk(*given)
 
-    monkeypatch.setattr(task, "fold", noted)
+    monkeypatch.setattr(running, "update_chunk", noted)
     made = broker()
     fill(made, VALUES)
     life = Life(made, settings(), executor=stuck)

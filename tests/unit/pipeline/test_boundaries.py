@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from stream_fs.errors import BoundaryMoved
+from stream_fs.pipeline.partition.running import Idle
+from stream_fs.pipeline.partition.state import Committed
 from stream_fs.records import Message
 from stream_fs.wire.declared import Limits
 from tests.support.memory_broker import MemoryBroker
@@ -25,9 +27,11 @@ def crashed(made: MemoryBroker, changes: dict[str, Any]) -> int:
     life = Life(made, settings(**changes), ("updated", 3))
     assert not life.run()
     (task,) = life.worker.tasks
-    assert task._progress is not None
-    assert task._progress.snapshots[0].chunk < task._progress.chunk
-    return task._progress.next_offset
+    assert isinstance(task._state, Idle)
+    assert isinstance(task._state.base, Committed)
+    progress = task._state.base.progress
+    assert progress.snapshots[0].chunk < progress.chunk
+    return progress.next_offset
 
 
 @pytest.mark.parametrize(

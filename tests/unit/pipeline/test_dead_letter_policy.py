@@ -55,7 +55,7 @@ def test_full_chunks_before_a_bad_record_are_published(changes: dict[str, Any]) 
     assert rankings == 4
     assert "offset 70 is bad (malformed" in text
     assert f"`{RESET} --keep-model --to-offset 71`" in text
-    assert "passes over 5 good records as well: those from offset 65 on" in text
+    assert "this also skips 5 good records: those from offset 65 on" in text
 
 
 def test_what_is_published_is_not_said_to_be_passed_over() -> None:
@@ -67,14 +67,14 @@ def test_what_is_published_is_not_said_to_be_passed_over() -> None:
 def test_before_the_first_chunk_there_is_no_model_to_keep() -> None:
     text, rankings = refused([*GOOD[:3], BAD], FAIL)
     assert rankings == 0
-    assert f"`{RESET} --to-offset 4` (that passes over 3 good records" in text
+    assert f"`{RESET} --to-offset 4` (this also skips 3 good records" in text
 
 
 def test_full_chunks_before_a_flood_are_published() -> None:
     text, rankings = refused([*GOOD[:70], *[BAD] * 50], FLOOD)
     assert rankings == 4
     assert "10 of the 15 records since offset 65 of in/0 are bad" in text
-    assert "passes over 5 good records" in text
+    assert "this also skips 5 good records" in text
     assert f"`{RESET} --keep-model --to-offset N`, where N is the offset of the first good" in text
 
 
@@ -114,7 +114,7 @@ def outcome(
         for start in range(0, len(messages), size):
             chunker.add(messages[start : start + size])
             while (ready := chunker.take(len(found) + 1, cut)) is not None:
-                found.append((ready.start, ready.next, len(ready.letters)))
+                found.append((ready.from_offset, ready.next_offset, len(ready.dead_letters)))
     except (BadRecordRefused, PoisonFlood) as error:
         return found, str(error)
     return found, None
@@ -165,8 +165,8 @@ def letters_of(
         chunker.add(messages[at : at + size])
         while (ready := chunker.take(sequence + 1, cut)) is not None:
             sequence += 1
-            found[sequence] = [letter.payload for letter in ready.letters]
-            ENDS[cut, sequence] = ready.next
+            found[sequence] = [letter.payload for letter in ready.dead_letters]
+            ENDS[cut, sequence] = ready.next_offset
     return found
 
 

@@ -6,9 +6,9 @@ import pytest
 
 from stream_fs.errors import FencedError, NoOwnership, RetriableError
 from stream_fs.pipeline import events
-from stream_fs.pipeline.fencing import MOST_FENCES
+from stream_fs.pipeline.fencing import MAX_FENCINGS
+from stream_fs.pipeline.partition.task import PartitionTask
 from stream_fs.pipeline.ports import Partition
-from stream_fs.pipeline.task import PartitionTask
 from tests.unit.pipeline.lives import (
     TOPIC,
     Life,
@@ -27,12 +27,12 @@ VALUES = list(records(250))
 def test_fences_in_a_row_are_the_end_where_another_is_to_blame(outcome_unknown: bool) -> None:
     made = broker()
     fill(made, VALUES)
-    for _ in range(2 * MOST_FENCES):
+    for _ in range(2 * MAX_FENCINGS):
         made.fail_next("begin", FencedError("again", outcome_unknown=outcome_unknown))
     life = Life(made, settings())
     if outcome_unknown:
         life.until(lambda: len(life.of(events.ChunkCommitted)) == 16, turns=20_000)
-        assert len(life.of(events.Fenced)) == 2 * MOST_FENCES
+        assert len(life.of(events.Fenced)) == 2 * MAX_FENCINGS
         with undisturbed(VALUES) as expected:
             assert published(made) == published(expected)
         return
@@ -62,7 +62,7 @@ def test_readiness_can_be_asked_for_in_a_rebalance(monkeypatch: pytest.MonkeyPat
     def moving(task: PartitionTask) -> events.Phase:
         for partition in gone:
             life.worker.lost([partition])
-        return task._phase
+        return task._state.phase
 
     monkeypatch.setattr(PartitionTask, "phase", property(moving))
     assert life.worker.ready

@@ -6,7 +6,7 @@ import pytest
 
 from stream_fs.errors import AbortableError, FencedError, NoOwnership, RetriableError
 from stream_fs.pipeline import events
-from stream_fs.pipeline.fencing import MOST_FENCES
+from stream_fs.pipeline.fencing import MAX_FENCINGS
 from stream_fs.pipeline.ports import OutgoingRecord
 from tests.support.memory_broker import Call, MemoryBroker
 from tests.unit.pipeline.lives import STATE, Life
@@ -125,7 +125,7 @@ def test_who_is_fenced_again_and_again_gives_up() -> None:
     made = stream(count=20)
     life = Life(made, merging(checkpoint_every=1))
     settle(life)
-    with pytest.raises(NoOwnership, match=r"the merge was taken over .* 5 times in a row"):
+    with pytest.raises(NoOwnership, match=r"has acquired the merge 5 times in a row"):
         contested(life)
     assert [event.outcome for event in life.of(events.MergeFailed)] == ["fenced"] * 5
 
@@ -134,15 +134,15 @@ def test_a_commit_of_unknown_outcome_is_not_another_owners_doing() -> None:
     made = stream(count=20)
     life = Life(made, merging(checkpoint_every=1))
     settle(life)
-    for number in range(MOST_FENCES + 1):
+    for number in range(MAX_FENCINGS + 1):
         more(made, 0, 15, seed=number)
         assert life.run(50)  # the next commit is the merge's
         made.fail_next("commit", FencedError("no answer", outcome_unknown=True))
         settle(life)
     outcomes = [event.outcome for event in life.of(events.MergeFailed)]
-    assert outcomes == ["undecided"] * (MOST_FENCES + 1)
+    assert outcomes == ["undecided"] * (MAX_FENCINGS + 1)
     assert not life.of(events.Fenced)
-    assert sequences(made) == list(range(1, MOST_FENCES + 3))
+    assert sequences(made) == list(range(1, MAX_FENCINGS + 3))
 
 
 def contested(life: Life) -> None:

@@ -148,6 +148,6 @@ def test_a_partition_that_begins_anew_leaves_until_it_has_a_chunk() -> None:
 def wait_out(life: Life) -> None:
     """Until the merge has lost its patience with a partition."""
     for _ in range(3):
-        assert life.run(100 + snapshot_cache.PATIENCE_STEPS)
-        life.now += snapshot_cache.PATIENCE_SECONDS
+        assert life.run(100 + snapshot_cache.TIMEOUT_STEPS)
+        life.now += snapshot_cache.TIMEOUT_SECONDS
     assert life.run(100)

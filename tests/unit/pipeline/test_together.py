@@ -13,8 +13,11 @@ from stream_fs.errors import (
     InvalidMessage,
     RetriableError,
 )
-from stream_fs.pipeline import events, task, waiting
-from stream_fs.pipeline.model import announce, fold
+from stream_fs.pipeline import events
+from stream_fs.pipeline.model import update_chunk
+from stream_fs.pipeline.partition import commit, running
+from stream_fs.pipeline.partition.commit import build_messages
+from stream_fs.pipeline.partition.task import PartitionTask
 from stream_fs.pipeline.ports import OutgoingRecord, Partition
 from stream_fs.pipeline.settings import DeadLetterSettings
 from stream_fs.pipeline.transaction import Executor, run_inline
@@ -41,6 +44,10 @@ LONG = 10.0
 ASIDES = pytest.mark.parametrize("executor", [run_inline, slow])
 
 
+def lingering(task: PartitionTask) -> bool:
+    return isinstance(task._state, running.Idle) and bool(task._state.intake.buffer)
+
+
 def ends(life: Life) -> list[int]:
     """The last chunk of every transaction."""
     return [e.ranking.chunk for e in life.of(events.ChunkCommitted) if e.seconds is not None]
@@ -59,9 +66,9 @@ def pace(monkeypatch: pytest.MonkeyPatch) -> Any:
     def set_pace(life: Life, seconds: float) -> None:
         def slowly(*given: Any) -> Any:
             life.now += seconds
-            return fold(*given)
+            return update_chunk(*given)
 
-        monkeypatch.setattr(task, "fold", slowly)
+        monkeypatch.setattr(running, "update_chunk", slowly)
 
     return set_pace
 
@@ -73,9 +80,9 @@ def folded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     def noted(*given: Any) -> Any:
         found.append(given[0].chunk + 1)
-        return fold(*given)
+        return update_chunk(*given)
 
-    monkeypatch.setattr(task, "fold", noted)
+    monkeypatch.setattr(running, "update_chunk", noted)
     return found
 
 
@@ -208,9 +215,9 @@ def test_a_failed_call_is_made_good(
 
     def noted(*given: Any) -> Any:
         ranked.append(given[3].state.chunk)
-        return announce(*given)
+        return build_messages(*given)
 
-    monkeypatch.setattr(task, "announce", noted)
+    monkeypatch.setattr(commit, "build_messages", noted)
     made = broker()
     fill(made, VALUES)
     life = Life(made, settings(linger=LONG, checkpoint_every=4), executor=executor)
@@ -242,21 +249,22 @@ def test_what_comes_before_a_refused_record_is_published(executor: Executor) -> 
 
 
 @ASIDES
-@pytest.mark.parametrize("where", ["fold", "announce"])
+@pytest.mark.parametrize("where", ["update_chunk", "build_messages"])
 def test_what_comes_before_an_error_is_published(
     where: str, executor: Executor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As it would be if every chunk had its own transaction."""
-    real: Any = {"fold": fold, "announce": announce}[where]
+    module: Any = {"update_chunk": running, "build_messages": commit}[where]
+    real = getattr(module, where)
 
     def refused(*given: Any) -> Any:
         made = real(*given)
-        chunk = made.state.chunk if where == "fold" else made.model.state.chunk
+        chunk = made.state.chunk if where == "update_chunk" else made.model.state.chunk
         if chunk == 5:
             raise InvalidMessage("a number is not finite")
         return made
 
-    monkeypatch.setattr(task, where, refused)
+    monkeypatch.setattr(module, where, refused)
     made = broker()
     fill(made, VALUES)
     life = Life(made, settings(linger=LONG, checkpoint_every=100), executor=executor)
@@ -270,7 +278,7 @@ def test_what_comes_before_an_error_is_published(
 
 
 def test_many_dead_letters_wait_for_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waiting, "_LETTER_BYTES", len(b"not a record"))
+    monkeypatch.setattr(running, "_DEAD_LETTER_BYTES", len(b"not a record"))
     made = broker()
     fill(made, VALUES)
     life = Life(made, settings(linger=LONG, checkpoint_every=100))
@@ -325,7 +333,7 @@ def test_the_records_of_chunks_that_wait_are_told_as_waiting(
     made = broker()
     fill(made, list(records(20 + 15 + 7)))
     life = Life(made, settings(linger=LONG, checkpoint_every=100))
-    life.until(lambda: any(task._waiting for task in life.worker.tasks) and bool(ends(life)))
+    life.until(lambda: any(lingering(task) for task in life.worker.tasks) and bool(ends(life)))
     fill(made, list(records(3)))
     life.until(lambda: len(life.of(events.RecordsRead)) == 2)
     assert life.of(events.RecordsRead)[-1].waiting == 15 + 7 + 3

@@ -69,7 +69,7 @@ def test_every_merged_ranking_can_be_made_again_from_what_it_lists() -> None:
     assert sources(last) == {place.number: models[place].state.chunk for place in models}
     (again,) = [
         record.value
-        for record in message.merged(merging(), HOME, models, None).records
+        for record in message.build_merged_ranking(merging(), HOME, models, None).records
         if record.topic == RANKINGS
     ]
     expected = json.loads(again or b"")
@@ -166,7 +166,7 @@ def test_a_look_comes_to_its_end_where_every_turn_takes_long() -> None:
     life = Life(made, merging())
     life.until(lambda: all(not task.busy for task in life.worker.tasks) and life.now > 0.1)
     for _ in range(30):
-        life.now += 2 * snapshot_cache.PATIENCE_SECONDS
+        life.now += 2 * snapshot_cache.TIMEOUT_SECONDS
         assert life.run(1)
     assert last_sources(made) == dict.fromkeys(range(6), 1)
     assert not life.of(events.SourceSkipped)
@@ -200,12 +200,12 @@ def test_other_parameters_begin_another_comparison() -> None:
     made = stream()
     assert Life(made, merging(merge_every=None)).run()
     models = {place: saved_model(made, place) for place in places(3)}
-    first = message.merged(merging(), HOME, models, None)
+    first = message.build_merged_ranking(merging(), HOME, models, None)
     assert first.progress.parts == tuple(MergedPart(TOPIC, number, 1) for number in range(3))
-    again = message.merged(merging(), HOME, models, first.progress)
+    again = message.build_merged_ranking(merging(), HOME, models, first.progress)
     assert set(again.overlap.values()) == {1.0}
     changed = replace(first.progress, fingerprint="other")
-    assert message.merged(merging(), HOME, models, changed).overlap == {}
+    assert message.build_merged_ranking(merging(), HOME, models, changed).overlap == {}
 
 
 def test_the_overlap_of_merged_rankings_is_that_of_the_leading_features() -> None:
