@@ -1,5 +1,5 @@
 """Everything here holds on either core."""
 
-from tests.cores import core
+from tests.support.cores import core
 
 __all__ = ["core"]

@@ -1,4 +1,4 @@
-"""The frame that the code stands in: test rules, Makefile, lock and wheel."""
+"""Packaging and its rules: skips, the Makefile, the lock and the wheel."""
 
 from __future__ import annotations
 
