@@ -42,12 +42,14 @@ def editor_settings() -> configparser.ConfigParser:
 
 def text_files() -> Iterator[Path]:
     listing = subprocess.run(
-        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
+        ["git", "grep", "-z", "-I", "--files-with-matches", ""],  # -I leaves out binary files
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
     )
-    for name in listing.stdout.split("\0"):
-        path = ROOT / name
-        if name and path.is_file() and path.suffix != ".png":
-            yield path
+    for name in filter(None, listing.stdout.split("\0")):
+        yield ROOT / name
 
 
 def alternatives(pattern: str) -> list[str]:
