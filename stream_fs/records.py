@@ -1,4 +1,4 @@
-"""Messages as plain data: what adapters hand in and out, and what codecs say about them."""
+"""Messages as plain data, shared by adapters, codecs and the pipeline."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias, overload
 
 Headers: TypeAlias = tuple[tuple[str, bytes | None], ...]
-"""In order; a name may occur more than once."""
+"""In their order; a name may occur more than once."""
 
 Reason = Literal[
     "tombstone",
@@ -23,26 +23,26 @@ Reason = Literal[
     "negative",
     "out_of_range",
 ]
-"""Why a record cannot be used. Short and stable: dead letters and metrics carry it.
+"""Why a record is bad. Short and stable, because dead letters and metrics carry it.
 
-tombstone      there is no value
-too_large      more bytes than the limit
-malformed      not the declared format, or not a record
-version        a record, but of another version of the format
-unknown_view   a view that is not declared
+tombstone      no value
+too_large      more bytes than limits.record_bytes
+malformed      not in the declared format, or not a record
+version        a record of another version
+unknown_view   an undeclared view
 dimension      a view with more or fewer values than declared
-bad_sparse     a sparse pair whose indices or values do not fit
-all_missing    no view is there
-not_finite     NaN or infinity, or beyond the declared precision
-negative       a negative value where the view does not allow one
-out_of_range   too large a value for transform `none`
+bad_sparse     a sparse pair with invalid indices or values
+all_missing    no view is present
+not_finite     NaN, infinity, or a value beyond the declared precision
+negative       a negative value that the transform or a sparse pair does not allow
+out_of_range   a value too large for transform `none`
 """
 
 
 class Message(NamedTuple):
-    """One message as it was read; `timestamp` in milliseconds since 1970.
+    """One message as received; `timestamp` in milliseconds since 1970.
 
-    A tuple, because there are many, and it is made faster than a dataclass.
+    A tuple, which is created faster than a dataclass: there are many.
     """
 
     topic: str
@@ -55,10 +55,9 @@ class Message(NamedTuple):
 
 
 class Messages(Sequence[Message]):
-    """Messages of one partition that an adapter keeps in its own form.
+    """Messages of one partition, in the form of the adapter that received them.
 
-    There are many of them, and of nearly all only three columns are wanted: the others are made
-    when they are asked for.
+    Of nearly all only three columns are needed, so a `Message` is created on demand.
     """
 
     @abstractmethod
@@ -75,7 +74,7 @@ class Messages(Sequence[Message]):
 
     @abstractmethod
     def _at(self, position: int) -> Message:
-        """The message at a position, from 0 on or from the end."""
+        """The message at a position, from 0 or from the end."""
 
     @overload
     def __getitem__(self, index: int) -> Message: ...
@@ -91,7 +90,7 @@ class Messages(Sequence[Message]):
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """One message to be written; its topic is for the sender to know."""
+    """A message to publish; the sender determines the topic."""
 
     key: bytes | None
     value: bytes | None
@@ -100,25 +99,25 @@ class Payload:
 
 @dataclass(frozen=True, slots=True)
 class BadRecord:
-    """A record that cannot be used: its position in the batch, why, and the particulars."""
+    """A bad record: its position in the batch, the reason and the detail."""
 
     position: int
     reason: Reason
     detail: str
 
 
-_LONGEST = 300
-_QUOTED = 60
+_MAX_CHARACTERS = 300
+_MAX_QUOTED = 60
 
 
 def printable(text: str) -> str:
-    """One line of valid text, not too long."""
-    whole = text[: _LONGEST + 1].encode("utf-8", "backslashreplace").decode()
-    line = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in whole)
-    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
+    """One line of valid text, of at most 300 characters."""
+    valid = text[: _MAX_CHARACTERS + 1].encode("utf-8", "backslashreplace").decode()
+    line = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in valid)
+    return line if len(line) <= _MAX_CHARACTERS else f"{line[: _MAX_CHARACTERS - 1]}…"
 
 
-def quoted(name: str | bytes, most: int = _QUOTED) -> str:
-    """A name in quotation marks, cut to so many characters, so that what follows is still seen."""
-    shown = repr(name[: most + 1])
-    return shown if len(shown) <= most + 2 else f"{shown[:most]}…{shown[-1]}"
+def quoted(name: str | bytes, limit: int = _MAX_QUOTED) -> str:
+    """A name in quotation marks, cut to `limit` characters so that the text after it has room."""
+    text = repr(name[: limit + 1])
+    return text if len(text) <= limit + 2 else f"{text[:limit]}…{text[-1]}"

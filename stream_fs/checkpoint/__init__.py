@@ -1,10 +1,10 @@
-"""Checkpoints: what a task needs to continue as if it had never stopped, as bytes.
+"""Checkpoints: the bytes from which a task continues as if it had never stopped.
 
 A *snapshot* is the whole model; a small *progress* record follows every chunk. Both are MessagePack
-and raw arrays, never pickle. Nothing here knows Kafka, and only `files` touches files.
+and raw arrays, never pickle. Independent of Kafka; only `files` accesses files.
 """
 
-from stream_fs.checkpoint.compatibility import difference
+from stream_fs.checkpoint.compatibility import incompatible_changes
 from stream_fs.checkpoint.keys import LEGACY_MERGE_KEY, Key, Owner, StateKeys, parse_key
 from stream_fs.checkpoint.manifest import Manifest, read_manifest
 from stream_fs.checkpoint.progress import (
@@ -25,8 +25,8 @@ from stream_fs.checkpoint.snapshot import (
     Parts,
     Restored,
     Snapshot,
-    decode,
-    encode,
+    decode_snapshot,
+    encode_snapshot,
     largest_manifest,
     part_bytes,
 )
@@ -45,14 +45,14 @@ __all__ = [
     "Snapshot",
     "SnapshotPlace",
     "StateKeys",
-    "decode",
     "decode_merge_progress",
     "decode_progress",
-    "difference",
-    "encode",
+    "decode_snapshot",
     "encode_marker",
     "encode_merge_progress",
     "encode_progress",
+    "encode_snapshot",
+    "incompatible_changes",
     "largest_manifest",
     "largest_merge_progress",
     "marker_owner",

@@ -1,28 +1,28 @@
-"""Which changes of the configuration a saved model survives.
+"""The changes of the configuration with which a saved model can continue.
 
-The rule: a change that alters what the sums mean refuses; any other takes effect from the next
-chunk on.
+The rule: a change that alters the meaning of the sums is rejected; any other takes effect from the
+next chunk on.
 
-Refused, because old and new chunks would not add up:
+Rejected, because old and new chunks could not be added up:
 - a view's name, place, dimension or transform; the number of clusters; the preset;
-- the objective, whose minimiser is what the sums Q and R sum up: λ, β, θ, η, ξ, the neighbours,
-  the weights of missing rows and of views, what becomes of an absent view, energy scaling, loss;
-- which sums there are, and how they age: start, sketch, decay, and the score where it brings in
-  the cluster moments or drops them;
-- a parameter that only one of the two releases knows.
+- the objective, whose minimisers the sums Q and R add up: λ, β, θ, η, ξ, the neighbours, the
+  weights of missing rows and of views, the treatment of an absent view, energy scaling, loss;
+- the set of sums, and their decay: start, sketch, decay, and the score where it adds or removes
+  the cluster moments;
+- a parameter that only one of the two releases has.
 
 Accepted:
-- the names of features: labels. They are not in a snapshot at all;
-- how a ranking is read off the sums: budget, and the score where the moments are kept either way;
-- the seed: signs and starts are drawn afresh for every chunk and stay independent;
+- the names of features, which are labels and not part of a snapshot;
+- how a ranking follows from the sums: budget, and the score where the moments are kept either way;
+- the seed: signs and starts are drawn anew for every chunk, and stay independent;
 - how far and in which steps the same objective is minimised: iterations, tolerance, inner updates,
   reassignments; and the size of the first chunk.
 
-What is published, and how large chunks are, is no part of the parameters.
+The number of published features and the size of chunks are not parameters of the model.
 
-An accepted change does change the published bytes. Chunks that are replayed after a restore are
-computed with the new parameters, so the digest of a ranking can be compared only where the
-fingerprint in its progress record is still the present one.
+An accepted change alters the published bytes. Chunks that are replayed after a restore are computed
+with the new parameters, so the digest of a ranking can be compared only where its progress record
+has the present fingerprint.
 """
 
 from __future__ import annotations
@@ -44,18 +44,18 @@ ACCEPTED: Final = frozenset(
         "tolerance",
     }
 )
-"""Parameters that may change under a saved model."""
+"""Parameters that may change while a model continues."""
 
 _PER_VIEW: Final = ("beta", "theta", "eta")
 _ABSENT: Final = object()
-_WIDTH: Final = 200
+_MAX_CHARACTERS: Final = 200
 
 
-def difference(old: Mapping[str, Any], new: Params) -> list[str]:
-    """What changed and makes a model unusable, a line each, old → new; empty where compatible.
+def incompatible_changes(old: Mapping[str, Any], new: Params) -> list[str]:
+    """The changes with which a model cannot continue, one line each, old → new.
 
-    `old` is what `Params.to_dict` gave, feature names left out or not; its values may be anything,
-    as long as `views` is a sequence of mappings that have a `name`.
+    `old` is the result of `Params.to_dict`, with or without feature names; its values may be
+    anything, as long as `views` is a sequence of mappings that have a `name`.
     """
     present = new.to_dict()
     return [*_views(old["views"], present["views"]), *_parameters(old, present)]
@@ -93,9 +93,9 @@ def _parameters(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]
 
 
 def _per_view(name: str, old: Any, new: Any, views: Sequence[str]) -> Iterator[str]:
-    """Compare by view: one number for all and the same number for each mean the same.
+    """Compare by view: one number for all views equals the same number for each.
 
-    Views that are there no more or were not there have a line of their own already.
+    Views that were added or removed have lines of their own.
     """
     for view in views:
         was = old.get(view, _ABSENT) if isinstance(old, Mapping) else old
@@ -104,7 +104,7 @@ def _per_view(name: str, old: Any, new: Any, views: Sequence[str]) -> Iterator[s
 
 
 def _keeps_moments(plain: Mapping[str, Any]) -> bool:
-    """As `Params.keeps_moments`, for parameters that may be of another release."""
+    """As `Params.keeps_moments`, for parameters of any release."""
     return plain.get("start") == "consensus" or plain.get("score") == "relevance"
 
 
@@ -115,4 +115,4 @@ def _line(what: str, old: Any, new: Any) -> Iterator[str]:
 
 def _shown(value: Any) -> str:
     text = "not there" if value is _ABSENT else repr(value)
-    return text if len(text) <= _WIDTH else f"{text[: _WIDTH - 1]}…"
+    return text if len(text) <= _MAX_CHARACTERS else f"{text[: _MAX_CHARACTERS - 1]}…"

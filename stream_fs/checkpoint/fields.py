@@ -1,4 +1,4 @@
-"""Plain data as MessagePack, and what its fields must be when it is read back."""
+"""Plain data as MessagePack, and readers of its typed fields."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from stream_fs.messagepack import Malformed, unpack
 __all__ = ["LARGEST", "Malformed", "Plain", "field", "finite", "mapping", "pack", "unpack", "whole"]
 
 Plain: TypeAlias = "bool | int | float | str | bytes | Sequence[Plain] | Mapping[str, Plain] | None"
-"""What can be packed. Sequences come back as lists, mappings as dicts."""
+"""Data that can be packed. Sequences are unpacked as lists, mappings as dicts."""
 
 LARGEST: Final = 2**63 - 1
-"""Counts and offsets go up to here, as Kafka's do."""
+"""Largest count and offset, as in Kafka."""
 
 
 def pack(value: Plain) -> bytes:
@@ -41,7 +41,7 @@ def field(fields: Mapping[str, Any], name: str, kind: type) -> Any:
 
 
 def whole(fields: Mapping[str, Any], name: str) -> int:
-    """A field that counts something: 0 … 2⁶³ - 1, or `Malformed`."""
+    """A field with a count or an offset, 0 … 2⁶³ - 1, or `Malformed`."""
     value: int = field(fields, name, int)
     if not 0 <= value <= LARGEST:
         raise Malformed(f"{name} is out of range")

@@ -1,10 +1,10 @@
-"""An exported model in one file, which is there whole or not at all.
+"""An exported model in one file, which is written completely or not at all.
 
     magic ─ u32 length and u32 CRC-32 of the progress record ─ u32 length of the manifest
           ─ u32 number of parts ─ u32 length of each part ─ progress record ─ manifest ─ parts
 
-Integers are little-endian. The manifest and its checksums guard the snapshot; the file adds only
-what the keys of the state topic say there.
+Integers are little-endian. The manifest and its checksums protect the snapshot; the file adds only
+the information that the keys have in the state topic.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from stream_fs.errors import CannotWrite, CorruptSnapshot
 
 MAGIC: Final = b"stream-fs checkpoint 1\n"
 
-_NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
-_NO_PLACE: Final = (
+_FULL_ERRORS: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+_PATH_ERRORS: Final = (
     errno.EACCES,
     errno.EPERM,
     errno.EROFS,
@@ -42,24 +42,24 @@ _LENGTH: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """A snapshot, and how far the rankings were; they may be some chunks ahead of it."""
+    """A snapshot, and the progress of the rankings, which may be some chunks ahead of it."""
 
     snapshot: Snapshot
     progress: Progress
 
 
 def write_export(path: str | PathLike[str], export: Export) -> None:
-    """Write the file under a temporary name beside it, and rename it when it is safe on disk.
+    """Write the file under a temporary name beside it, and rename it after fsync.
 
-    A crash leaves the old file or the new one, never anything between. Raises `CannotWrite` where
-    there is no room, or no such place.
+    A crash leaves the old file or the new one. Raises `CannotWrite` where the disk is full or the
+    path cannot be written.
     """
     target = Path(path)
     unfinished = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     snapshot, progress = export.snapshot, encode_progress(export.progress)
     lengths = [len(part) for part in snapshot.parts]
     head = (len(progress), zlib.crc32(progress), len(snapshot.manifest), len(lengths))
-    with writing(target):
+    with translate_write_errors(target):
         file = unfinished.open("wb")
         try:
             with file:
@@ -78,22 +78,22 @@ def write_export(path: str | PathLike[str], export: Export) -> None:
 
 
 def read_export(path: str | PathLike[str]) -> Export:
-    """The inverse of `write_export`; the snapshot is ready for `decode`.
+    """The inverse of `write_export`; the snapshot is input for `decode_snapshot`.
 
-    Raises `CorruptSnapshot` for a file that is torn or not one of ours, what `decode_progress`
-    does, and `OSError` where it cannot be read at all. No length is believed before it has been
-    compared with the file's.
+    Raises `CorruptSnapshot` for an incomplete or another kind of file, the errors of
+    `decode_progress`, and `OSError` where it cannot be read. Every length is compared with that of
+    the file before it is used.
     """
     with Path(path).open("rb") as file:
         reader = _Reader(file)
         if reader.take(len(MAGIC)) != MAGIC:
-            raise CorruptSnapshot(f"{path} is not a checkpoint that was exported")
+            raise CorruptSnapshot(f"{path} is not an exported checkpoint")
         length, crc, manifest, count = _HEAD.unpack(reader.take(_HEAD.size))
         lengths = struct.unpack(f"<{count}I", reader.take(_LENGTH * count))
         progress = reader.take(length)
         if zlib.crc32(progress) != crc:
             raise CorruptSnapshot(
-                f"{path} is altered: its progress record is not as it was written"
+                f"{path} is altered: the checksum of its progress record does not match"
             )
         snapshot = Snapshot(reader.take(manifest), tuple(map(reader.take, lengths)))
         if reader.left:
@@ -102,41 +102,41 @@ def read_export(path: str | PathLike[str]) -> Export:
 
 
 class _Reader:
-    """Reads a file from its beginning; nothing is asked for that it does not have."""
+    """Reads a file from its beginning, never more than it has."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
         self.left = os.fstat(file.fileno()).st_size
 
     def take(self, length: int) -> bytes:
-        """The next bytes, all of them."""
+        """The next `length` bytes."""
         data = self._file.read(length) if length <= self.left else b""
         if len(data) < length:
-            raise CorruptSnapshot(f"{self._file.name} is not whole: it ends too early")
+            raise CorruptSnapshot(f"{self._file.name} is incomplete: unexpected end of file")
         self.left -= length
         return data
 
 
 @contextmanager
-def writing(path: object) -> Iterator[None]:
-    """Tell in our words what keeps a file from being written: `CannotWrite`."""
+def translate_write_errors(path: object) -> Iterator[None]:
+    """Raise `CannotWrite` for errors of the operating system that an operator can resolve."""
     try:
         yield
     except OSError as error:
-        if error.errno not in (*_NO_ROOM, *_NO_PLACE):
+        if error.errno not in (*_FULL_ERRORS, *_PATH_ERRORS):
             raise
-        raise CannotWrite(path, error.strerror or "no reason is given") from error
+        raise CannotWrite(path, error.strerror or "unknown error") from error
 
 
-def close_after_all(file: BinaryIO) -> None:
-    """Close a file; where a write has failed, its buffer fails once more, and is of no use."""
-    # The descriptor is closed even so. What was to be kept has been synced, or its failure told.
+def close_quietly(file: BinaryIO) -> None:
+    """Close a file. After a failed write the buffer fails again, which is ignored."""
+    # The descriptor is closed nevertheless; data was synced before, or its failure was raised.
     with suppress(OSError):
         file.close()
 
 
 def sync_directory(directory: Path) -> None:
-    """Make a rename in it survive a loss of power."""
+    """Sync a directory, so that a rename in it survives a loss of power."""
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)

@@ -5,14 +5,14 @@
     stream/group/topic/partition/slot/part
     stream/group/merge/progress
 
-The owner comes first, so that several streams can keep their state in one topic without touching
-each other's. Topic and partition are those of the input. Snapshots use the two slots in turn, so
-that the previous one stays whole in the compacted topic until the next one is. The progress of the
-merge, one for the whole stream, lies in the first partition of its first topic; its key has one
-component less than any other, so that no topic name can make them equal.
+The owner comes first, so that several streams can share a state topic. Topic and partition are
+those of the input. Snapshots alternate between the two slots, so that the previous one stays
+complete in the compacted topic until the next one is. The progress of the merge, one per stream, is
+in the first partition of its first topic; its key has one component less than any other, so that no
+topic name can make them equal.
 
-Releases up to 0.1 wrote the same keys without stream and group. Such a state is called legacy; it
-is migrated by the stream that wrote it.
+Releases up to 0.1 wrote the same keys without stream and group. Such a state is called legacy; the
+stream that wrote it migrates it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _KEY: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The owner of a state: a stream, and the consumer group under which it runs."""
+    """The owner of a state: a stream and its consumer group."""
 
     stream: str
     group: str
@@ -44,7 +44,7 @@ class Owner:
 
     @property
     def prefix(self) -> str:
-        """First components of every key; the group may hold any character."""
+        """First components of every key; the group may contain any character."""
         return f"{self.stream}/{quote(self.group, safe='')}/"
 
     @property
@@ -55,7 +55,7 @@ class Owner:
 
 @dataclass(frozen=True, slots=True)
 class StateKeys:
-    """Keys of one partition's state; without an owner, those of a legacy state."""
+    """Keys of the state of one partition; without an owner, those of a legacy state."""
 
     owner: Owner | None
     topic: str
@@ -67,7 +67,7 @@ class StateKeys:
         return self._key("progress")
 
     def manifest(self, slot: int) -> bytes:
-        """Key of a snapshot's manifest."""
+        """Key of the manifest of a snapshot."""
         return self._key(f"{slot}/manifest")
 
     def part(self, slot: int, part: int) -> bytes:
@@ -81,27 +81,27 @@ class StateKeys:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A parsed key: progress has no slot, a manifest has a slot but no part."""
+    """A parsed key; that of a progress record has no slot, that of a manifest no part."""
 
     keys: StateKeys
     slot: int | None = None
     part: int | None = None
 
     @property
-    def holds(self) -> Literal["progress", "manifest", "part"]:
-        """What the record with this key is."""
+    def content(self) -> Literal["progress", "manifest", "part"]:
+        """The content of the record with this key."""
         if self.slot is None:
             return "progress"
         return "manifest" if self.part is None else "part"
 
 
 def slot(snapshot: int) -> int:
-    """The slot of a snapshot by its number."""
+    """The slot of a snapshot, by its number."""
     return snapshot % SLOTS
 
 
 def parse_key(key: bytes) -> Key | None:
-    """The parsed key; None for one that `StateKeys` cannot have produced."""
+    """The parsed key; None for a key that `StateKeys` does not produce."""
     match = _KEY.fullmatch(key)
     if match is None:
         return None

@@ -1,10 +1,10 @@
-"""The manifest of a snapshot: everything about it but the numbers.
+"""The manifest of a snapshot: its description, without the arrays.
 
     {v: version, sha256: of the body, body: MessagePack within MessagePack}
 
-The version stands outside, so that whatever a later format looks like, this release can name it.
-The body has a checksum of its own, so that an altered offset is found as surely as an altered
-array, before any part has been fetched.
+The version is outside the body, so that this release can name the version of any later format. The
+body has a checksum of its own, so that an altered offset is detected as reliably as an altered
+array, before any part is fetched.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from stream_fs.errors import CorruptSnapshot, UnknownSnapshotVersion
 VERSION: Final = 1
 
 DTYPE: Final = "<f8"
-"""Of every array: little-endian, 64 bits."""
+"""Type of every array: little-endian, 64 bits."""
 
-AXES: Final = 2
-"""Of an array, at most."""
+MAX_AXES: Final = 2
+"""Most dimensions of an array."""
 
 
 @dataclass(frozen=True, slots=True)
 class ArrayEntry:
-    """Where an array lies in the parts laid end to end, row after row."""
+    """The place of an array in the concatenated parts; row-major."""
 
     name: str
     shape: tuple[int, ...]
@@ -37,19 +37,19 @@ class ArrayEntry:
 
     @property
     def end(self) -> int:
-        """Offset of the first byte behind it."""
+        """Offset of the first byte after it."""
         return self.offset + 8 * math.prod(self.shape)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """What a snapshot says of itself.
+    """The description of a snapshot.
 
-    `params` are the parameters as plain data, to compare with, without feature names (labels, and
-    there may be many); `fingerprint` is that of all of them. `origin`, `j`, `total` and `chunk` are
-    the state's; `chunk` is the number of the last chunk in it, `next_offset` the offset of the
-    first input record that is not. The parts are `parts` in number with `size` bytes together and
-    the SHA-256 `checksum`: the arrays without gaps, then the pipeline's own data.
+    `params` are the parameters as plain data, for comparison, without feature names (labels, and
+    there may be many); `fingerprint` is that of all parameters. `origin`, `j`, `total` and `chunk`
+    are those of the state: `chunk` is the number of its last chunk, `next_offset` the offset of the
+    first input record after it. There are `parts` parts of `size` bytes together, with the SHA-256
+    `checksum`: the arrays without gaps, then the data of the pipeline.
     """
 
     fingerprint: str
@@ -88,8 +88,8 @@ def write_manifest(manifest: Manifest) -> bytes:
 def read_manifest(data: bytes) -> Manifest:
     """The inverse of `write_manifest`; `CorruptSnapshot` or `UnknownSnapshotVersion`.
 
-    What it returns is consistent in itself: the arrays follow each other without gaps and fit into
-    `size`. Whether it fits the parts and the configuration is for `decode` to say.
+    The result is consistent in itself: the arrays follow each other without gaps and fit into
+    `size`. `decode_snapshot` compares it with the parts and the configuration.
     """
     try:
         envelope = mapping(unpack(data))
@@ -98,7 +98,7 @@ def read_manifest(data: bytes) -> Manifest:
             raise UnknownSnapshotVersion("snapshot", version, VERSION)
         body = field(envelope, "body", bytes)
         if field(envelope, "sha256", bytes) != hashlib.sha256(body).digest():
-            raise Malformed("its checksum does not match")
+            raise Malformed("the checksum does not match")
         return _manifest(mapping(unpack(body)))
     except Malformed as error:
         raise CorruptSnapshot(f"the manifest of the snapshot cannot be used: {error}") from error
@@ -122,7 +122,7 @@ def _manifest(body: Mapping[str, Any]) -> Manifest:
 
 
 def _params(params: dict[str, Any]) -> dict[str, Any]:
-    """Parameters in the form that `difference` takes."""
+    """Parameters in the form that `incompatible_changes` expects."""
     for view in field(params, "views", list):
         field(mapping(view), "name", str)
     return params
@@ -134,11 +134,11 @@ def _arrays(table: list[Any], size: int) -> tuple[ArrayEntry, ...]:
     for row in table:
         entry = _entry(row)
         if entry.offset != end:
-            raise Malformed(f"array {entry.name!r} does not follow the one before it")
+            raise Malformed(f"array {entry.name!r} does not follow the previous one")
         end = entry.end
         entries.append(entry)
     if end > size:
-        raise Malformed(f"its arrays need {end} bytes, its parts hold {size}")
+        raise Malformed(f"the arrays take {end} bytes, the parts have {size}")
     return tuple(entries)
 
 
@@ -146,6 +146,6 @@ def _entry(row: object) -> ArrayEntry:
     match row:
         case [str(name), str(dtype), [*lengths], int(offset)] if dtype == DTYPE:
             shape = tuple(length for length in lengths if type(length) is int and length > 0)
-            if len(shape) == len(lengths) <= AXES:
+            if len(shape) == len(lengths) <= MAX_AXES:
                 return ArrayEntry(name, shape, offset)
-    raise Malformed("a row of its array table is not name, type, shape, offset")
+    raise Malformed("an array entry is not name, type, shape, offset")

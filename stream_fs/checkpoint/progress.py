@@ -1,10 +1,10 @@
-"""The progress record: how far a task has come, written with every transaction.
+"""Progress records: the last published chunk or merged ranking, written with every transaction.
 
-Where to continue is decided by this record alone. From the snapshot that it names, the chunks up to
-this one are folded in again; then the replayed ranking should have this digest.
+The progress record alone determines where to continue. From its snapshot, the chunks up to the
+published one are replayed; the last replayed ranking should have the digest of the record.
 
 Version 2 names the owner. Version 1, of a legacy state, does not; a release that writes version 1
-refuses version 2, so that it cannot continue from a state that has been migrated.
+rejects version 2, so that it cannot continue from a migrated state.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _DIGEST: Final = re.compile("[0-9a-f]{64}")
 
 @dataclass(frozen=True, slots=True)
 class SnapshotPlace:
-    """Where a snapshot lies: its number, the chunk after which it was taken, and its offset.
+    """The place of a snapshot: its number, its last chunk, and its offset.
 
     The offset is that of the manifest in the state partition; the parts follow it.
     """
@@ -50,17 +50,17 @@ class SnapshotPlace:
 
     @property
     def slot(self) -> int:
-        """The slot that its keys name."""
+        """The slot in its keys."""
         return keys.slot(self.number)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """After a chunk: its number and the half-open [from_offset, next_offset) of its ranking.
+    """After a chunk: its number and the offsets [from_offset, next_offset) of its ranking.
 
-    `snapshots` are the last two, the newest first: where it is damaged, the one before it will do.
-    `digest` is that of the published ranking, None where none was. `fingerprint` is that of the
-    parameters that made it. `owner` is None in a legacy state.
+    `snapshots` are the last two, the newest first: the other one is read where it is damaged.
+    `digest` is that of the published ranking, None where none was published. `fingerprint` is that
+    of the parameters. `owner` is None in a legacy state.
     """
 
     chunk: int
@@ -106,23 +106,23 @@ def encode_owner(owner: keys.Owner | None) -> dict[str, Plain]:
     return {"v": VERSION, "stream": owner.stream, "group": owner.group}
 
 
-def decode_owner(record: Mapping[str, Any], what: str) -> keys.Owner | None:
-    """The inverse of `encode_owner`; `UnknownProgressVersion` for a record of a later release."""
+def decode_owner(record: Mapping[str, Any], item: str) -> keys.Owner | None:
+    """The inverse of `encode_owner`; `UnknownProgressVersion` for a later release."""
     version = whole(record, "v")
     if version == LEGACY_VERSION:
         return None
     if version != VERSION:
-        raise UnknownProgressVersion(what, version, VERSION)
+        raise UnknownProgressVersion(item, version, VERSION)
     return keys.Owner(field(record, "stream", str), field(record, "group", str))
 
 
 def encode_marker(owner: keys.Owner) -> bytes:
-    """A record that names the owner, and nothing else; releases that write version 1 refuse it."""
+    """A record of the owner alone; releases that write version 1 reject it."""
     return pack(encode_owner(owner))
 
 
 def marker_owner(data: bytes) -> keys.Owner | None:
-    """The owner that a marker or a progress record names; None in a legacy record."""
+    """The owner in a marker or a progress record; None in a legacy record."""
     try:
         return decode_owner(mapping(unpack(data)), "progress record")
     except Malformed as error:
@@ -140,14 +140,14 @@ def _progress(record: Mapping[str, Any], owner: keys.Owner | None) -> Progress:
         owner=owner,
     )
     if progress.next_offset < progress.from_offset:
-        raise Malformed("it ends before it begins")
+        raise Malformed("next is less than from")
     return progress
 
 
 def _places(record: Mapping[str, Any]) -> tuple[SnapshotPlace, ...]:
     places = field(record, "snapshots", list)
     if not 1 <= len(places) <= keys.SLOTS:
-        raise Malformed(f"it names {len(places)} snapshots")
+        raise Malformed(f"{len(places)} snapshots")
     return tuple(
         SnapshotPlace(whole(place, "number"), whole(place, "chunk"), whole(place, "offset"))
         for place in map(mapping, places)
@@ -164,7 +164,7 @@ def _digest(record: Mapping[str, Any]) -> str | None:
 
 
 class MergedPart(NamedTuple):
-    """A partition that went into a merged ranking, as of this chunk."""
+    """A partition in a merged ranking, as of this chunk."""
 
     topic: str
     partition: int
@@ -173,10 +173,10 @@ class MergedPart(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergeProgress:
-    """After a merged ranking: its number, its parts, and the features of each view that it has.
+    """After a merged ranking: its number, its partitions, and the published features by view.
 
-    The features are in the order of their indices: only which ones they are is kept, a bit each.
-    `fingerprint` is that of the parameters that made it, `owner` None in a legacy state.
+    The features are in the order of their indices: one bit per feature is stored. `fingerprint` is
+    that of the parameters, `owner` None in a legacy state.
     """
 
     sequence: int
@@ -200,7 +200,7 @@ def encode_merge_progress(progress: MergeProgress) -> bytes:
 
 
 def largest_merge_progress(params: Params, owner: Owner, topic: str, partitions: int) -> int:
-    """Upper bound of the bytes of a record that lists so many partitions of a topic."""
+    """Upper bound of the bytes of a record with this number of partitions of a topic."""
     return len(
         encode_merge_progress(
             MergeProgress(
@@ -236,7 +236,7 @@ def _part(row: object) -> MergedPart:
     match row:
         case [str(topic), int(partition), int(chunk)] if partition >= 0 and chunk >= 1:
             return MergedPart(topic, partition, chunk)
-    raise Malformed("one of its parts is not topic, partition, chunk")
+    raise Malformed("a part is not topic, partition, chunk")
 
 
 def _chosen(fields: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
@@ -244,7 +244,7 @@ def _chosen(fields: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
 
 
 def _bits(features: Sequence[int]) -> bytes:
-    """A bit for every feature up to the last one that is chosen."""
+    """One bit per feature, up to the last chosen one."""
     flags = np.zeros(max(features, default=-1) + 1, np.bool_)
     flags[list(features)] = True
     return np.packbits(flags).tobytes()

@@ -1,7 +1,7 @@
 """A snapshot: the whole model as a manifest and parts that fit into Kafka messages.
 
-The parts are one run of bytes cut to length: the state's arrays one after another, raw and
-little-endian, then the pipeline's `extra` as MessagePack. It stands there and not in the manifest
+The parts are a sequence of bytes, divided: the arrays of the state one after another, raw and
+little-endian, then the `extra` data of the pipeline as MessagePack. It is not in the manifest
 because it grows with the number of features.
 """
 
@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from stream_fs.checkpoint.compatibility import difference
+from stream_fs.checkpoint.compatibility import incompatible_changes
 from stream_fs.checkpoint.fields import LARGEST, Malformed, Plain, mapping, pack, unpack
 from stream_fs.checkpoint.manifest import (
     DTYPE,
@@ -34,17 +34,17 @@ from stream_fs.selector.parameters import Params
 from stream_fs.selector.state import State, flatten, outline, unflatten
 
 PART_BYTES: Final = 900_000
-"""Largest part and largest manifest: below 1 MB, Kafka's default limit, with room for headers."""
+"""Largest part and largest manifest: below Kafka's default limit of 1 MB, with room for headers."""
 
 
 def part_bytes(largest_message: int) -> int:
-    """Bytes of the largest part and the largest manifest, given the limit of a message's value."""
+    """Bytes of the largest part and the largest manifest, given the limit of a message value."""
     return min(PART_BYTES, largest_message)
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A model as bytes: a manifest, and parts of which the order matters."""
+    """A model as bytes: a manifest, and parts in order."""
 
     manifest: bytes
     parts: tuple[bytes, ...]
@@ -52,10 +52,10 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Restored:
-    """What came out of a snapshot.
+    """The content of a snapshot.
 
-    `state` carries the parameters that were expected. `fingerprint` is that of the parameters it
-    was made with: where it differs from theirs, something changed that a model survives.
+    `state` has the expected parameters. `fingerprint` is that of the parameters of the snapshot:
+    where they differ, the change was compatible.
     """
 
     state: State
@@ -65,43 +65,43 @@ class Restored:
 
 
 class Parts:
-    """The parts of a snapshot, as they come: each is hashed while the next is still on its way."""
+    """The received parts of a snapshot; each is hashed while the next is being fetched."""
 
     def __init__(self, parts: Iterable[bytes] = ()) -> None:
-        self.found: list[bytes] = []
-        self._hashed = hashlib.sha256()
+        self.received: list[bytes] = []
+        self._hash = hashlib.sha256()
         for part in parts:
             self.add(part)
 
     def __len__(self) -> int:
-        return len(self.found)
+        return len(self.received)
 
     def add(self, part: bytes) -> None:
-        """The next one."""
-        self.found.append(part)
-        self._hashed.update(part)
+        """Add the next part."""
+        self.received.append(part)
+        self._hash.update(part)
 
     @property
     def checksum(self) -> bytes:
-        """Of all of them."""
-        return self._hashed.digest()
+        """SHA-256 of all parts."""
+        return self._hash.digest()
 
 
-def encode(
+def encode_snapshot(
     state: State, next_offset: int, extra: Mapping[str, Plain], *, part_bytes: int = PART_BYTES
 ) -> Snapshot:
     """The model after a chunk; equal arguments give equal bytes. Every number is copied once.
 
-    `next_offset` is the offset of the first input record that is not in the state; `extra` is
-    whatever else is needed to continue. Raises `InvalidParameter` where the manifest, which grows
-    with the number of views but not with the data, would be too large.
+    `next_offset` is the offset of the first input record after the state; `extra` is other data
+    that is needed to continue. Raises `InvalidParameter` where the manifest, which grows with the
+    number of views but not with the data, would be too large.
     """
     description, arrays = flatten(state)
-    parts = _cut([*map(_raw, arrays.values()), memoryview(pack(extra))], part_bytes)
+    parts = _divide([*map(_bytes_of, arrays.values()), memoryview(pack(extra))], part_bytes)
     manifest = write_manifest(
         Manifest(
             fingerprint=state.params.fingerprint,
-            params=_unlabelled(description["params"]),
+            params=_without_names(description["params"]),
             origin=state.origin,
             j=state.j,
             total=state.total,
@@ -126,7 +126,7 @@ def largest_manifest(params: Params, origin: str) -> int:
     description, arrays = flatten(outline(params, origin))
     manifest = Manifest(
         fingerprint=params.fingerprint,
-        params=_unlabelled(description["params"]),
+        params=_without_names(description["params"]),
         origin=origin,
         j=0.0,
         total=LARGEST,
@@ -140,60 +140,60 @@ def largest_manifest(params: Params, origin: str) -> int:
     return len(write_manifest(manifest))
 
 
-def decode(manifest: bytes, parts: Parts | Sequence[bytes], expected: Params) -> Restored:
-    """The inverse of `encode`, under the present parameters; every number is copied once.
+def decode_snapshot(manifest: bytes, parts: Parts | Sequence[bytes], expected: Params) -> Restored:
+    """The inverse of `encode_snapshot`, under the present parameters; numbers are copied once.
 
-    Raises `CorruptSnapshot`, `UnknownSnapshotVersion` or, where the sums would mean something else
-    under `expected`, `ConfigurationChanged`; for any bytes nothing else. Memory is bounded by the
-    bytes handed in and by the size of a state with the expected parameters.
+    Raises `CorruptSnapshot`, `UnknownSnapshotVersion` or, where the sums would have another meaning
+    under `expected`, `ConfigurationChanged`; no other error for any bytes. Memory is bounded by the
+    given bytes and by the size of a state with the expected parameters.
     """
-    found = read_manifest(manifest)
+    description = read_manifest(manifest)
     if not isinstance(parts, Parts):
         parts = Parts(parts)
-    _check_parts(found, parts)
-    differences = difference(found.params, expected)
-    if differences:
-        raise ConfigurationChanged(differences)
-    source = _Source(parts.found)
-    arrays = {entry.name: source.array(entry.shape) for entry in found.arrays}
-    description = {
+    _check_parts(description, parts)
+    changes = incompatible_changes(description.params, expected)
+    if changes:
+        raise ConfigurationChanged(changes)
+    reader = _PartReader(parts.received)
+    arrays = {entry.name: reader.array(entry.shape) for entry in description.arrays}
+    scalars = {
         "params": expected.to_dict(),
-        "origin": found.origin,
-        "j": found.j,
-        "total": found.total,
-        "chunk": found.chunk,
+        "origin": description.origin,
+        "j": description.j,
+        "total": description.total,
+        "chunk": description.chunk,
     }
     try:
-        extra = mapping(unpack(source.rest()))
-        state = unflatten(description, arrays)
+        extra = mapping(unpack(reader.rest()))
+        state = unflatten(scalars, arrays)
     except (Malformed, IncompatibleState) as error:
         raise CorruptSnapshot(f"the snapshot cannot be used: {error}") from error
-    return Restored(state, found.next_offset, extra, found.fingerprint)
+    return Restored(state, description.next_offset, extra, description.fingerprint)
 
 
 def _entries(arrays: Mapping[str, Floats]) -> tuple[ArrayEntry, ...]:
-    """Positions of arrays that are stored one after the other."""
+    """The places of arrays that are stored one after another."""
     entries: list[ArrayEntry] = []
     for name, array in arrays.items():
         entries.append(ArrayEntry(name, array.shape, entries[-1].end if entries else 0))
     return tuple(entries)
 
 
-def _unlabelled(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters without the names of features."""
+def _without_names(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters without feature names."""
     views = [
         {key: value for key, value in view.items() if key != "names"} for view in params["views"]
     ]
     return {**params, "views": views}
 
 
-def _raw(array: Floats) -> memoryview:
-    """The bytes of an array, row after row; without a copy on the usual machine."""
+def _bytes_of(array: Floats) -> memoryview:
+    """The bytes of an array, row-major; not copied on a little-endian machine."""
     return np.ascontiguousarray(array, DTYPE).reshape(-1).view(np.uint8).data
 
 
-def _cut(buffers: Iterable[memoryview], length: int) -> tuple[bytes, ...]:
-    """All buffers laid end to end, cut into pieces of this length; only the last is shorter."""
+def _divide(buffers: Iterable[memoryview], length: int) -> tuple[bytes, ...]:
+    """The concatenated buffers in parts of this length; only the last is shorter."""
     parts: list[bytes] = []
     pieces: list[memoryview] = []
     room = length
@@ -215,18 +215,18 @@ def _cut(buffers: Iterable[memoryview], length: int) -> tuple[bytes, ...]:
 def _check_parts(manifest: Manifest, parts: Parts) -> None:
     if len(parts) != manifest.parts:
         raise CorruptSnapshot(f"the snapshot has {len(parts)} of its {manifest.parts} parts")
-    size = sum(map(len, parts.found))
+    size = sum(map(len, parts.received))
     if size != manifest.size:
-        raise CorruptSnapshot(f"the snapshot's parts hold {size} of their {manifest.size} bytes")
+        raise CorruptSnapshot(f"the parts of the snapshot have {size} of {manifest.size} bytes")
     if parts.checksum != manifest.checksum:
         raise CorruptSnapshot(
-            "the checksum of the snapshot's parts does not match: one of them is altered, of "
-            "another snapshot, or in the wrong place"
+            "the checksum of the parts of the snapshot does not match: a part is altered, in the "
+            "wrong place, or of another snapshot"
         )
 
 
-class _Source:
-    """Reads the parts, which have been checked, as one run of bytes."""
+class _PartReader:
+    """Reads checked parts as one sequence of bytes."""
 
     def __init__(self, parts: Sequence[bytes]) -> None:
         self._views = [memoryview(part) for part in parts]
@@ -246,5 +246,5 @@ class _Source:
         return array.astype(np.float64, copy=False)
 
     def rest(self) -> bytes:
-        """All that has not been read."""
+        """The unread bytes."""
         return b"".join(reversed(self._views))

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from stream_fs.checkpoint import decode
+from stream_fs.checkpoint import decode_snapshot
 from stream_fs.checkpoint.fields import LARGEST
-from stream_fs.checkpoint.files import Export, read_export, write_export, writing
+from stream_fs.checkpoint.files import Export, read_export, translate_write_errors, write_export
 from stream_fs.cli.arguments import Arguments, Commands, add_configuration, configuration, whole
 from stream_fs.errors import ForeignState, InvalidConfiguration
 from stream_fs.kafka import KafkaTransport, Topics
@@ -177,9 +177,9 @@ def _export(arguments: Arguments) -> ExitCode:
         partition = found.only
         export = export_model(found.transport, found.settings, partition)
     snapshot, progress = export.snapshot, export.progress
-    state = decode(snapshot.manifest, snapshot.parts, loaded.params()).state
+    state = decode_snapshot(snapshot.manifest, snapshot.parts, loaded.params()).state
     if arguments.selector:
-        with writing(arguments.file):
+        with translate_write_errors(arguments.file):
             write_file(arguments.file, state, ())
     else:
         write_export(arguments.file, export)

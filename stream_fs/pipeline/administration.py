@@ -12,7 +12,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
-from stream_fs.checkpoint import Progress, SnapshotPlace, decode, encode
+from stream_fs.checkpoint import Progress, SnapshotPlace, decode_snapshot, encode_snapshot
 from stream_fs.checkpoint.files import Export
 from stream_fs.errors import (
     CheckpointError,
@@ -182,7 +182,9 @@ def export_model(transport: Transport, settings: StreamSettings, partition: Part
         else:
             model = decode_model(restored)
             named = replace(progress, owner=settings.owner)
-            return Export(encode(model.state, model.next_offset, encode_extra(model)), named)
+            return Export(
+                encode_snapshot(model.state, model.next_offset, encode_extra(model)), named
+            )
 
 
 def import_model(
@@ -201,7 +203,7 @@ def import_model(
     """
     snapshot, progress = export.snapshot, export.progress
     try:
-        model = decode_model(decode(snapshot.manifest, snapshot.parts, settings.params))
+        model = decode_model(decode_snapshot(snapshot.manifest, snapshot.parts, settings.params))
     except ConfigurationChanged as changed:
         raise ConfigurationChanged(changed.differences, imported=True) from None
     behind = progress.chunk - model.state.chunk

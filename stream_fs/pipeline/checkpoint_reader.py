@@ -15,7 +15,7 @@ from stream_fs.checkpoint import (
     Restored,
     SnapshotPlace,
     StateKeys,
-    decode,
+    decode_snapshot,
     read_manifest,
 )
 from stream_fs.errors import CorruptSnapshot
@@ -79,7 +79,7 @@ def read_snapshot(
             f"there is no snapshot at offset {at.offset} of the state of "
             f"{Partition(keys.topic, keys.partition)}"
         )
-    return decode(manifest, parts, params)
+    return decode_snapshot(manifest, parts, params)
 
 
 def read_usable_snapshot(

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from stream_fs.checkpoint import (
     Progress,
     Restored,
-    encode,
     encode_progress,
+    encode_snapshot,
 )
 from stream_fs.checkpoint.fields import Plain
 from stream_fs.checkpoint.keys import slot
@@ -78,7 +78,7 @@ def snapshot_records(
     """The records of a snapshot, manifest first, and their size in bytes."""
     topic = settings.state_topics[partition.topic]
     extra, keys, used = encode_extra(model), settings.keys(partition), slot(number)
-    saved = encode(model.state, model.next_offset, extra, part_bytes=settings.part_bytes)
+    saved = encode_snapshot(model.state, model.next_offset, extra, part_bytes=settings.part_bytes)
     named = [
         (keys.manifest(used), saved.manifest),
         *((keys.part(used, index), part) for index, part in enumerate(saved.parts)),

@@ -185,7 +185,7 @@ def find_merge_progress(
 
 def _is_progress(key: bytes, partition: Partition) -> bool:
     parsed = parse_key(key)
-    if parsed is None or parsed.holds != "progress":
+    if parsed is None or parsed.content != "progress":
         return False
     return (parsed.keys.topic, parsed.keys.partition) == partition
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple
 
 from stream_fs.checkpoint.fields import Malformed, Plain, field, mapping, pack, unpack, whole
-from stream_fs.checkpoint.files import close_after_all, sync_directory, writing
+from stream_fs.checkpoint.files import close_quietly, sync_directory, translate_write_errors
 from stream_fs.errors import CorruptJournal, NoOwnership
 from stream_fs.pipeline.ports import StoredRecord
 from stream_fs.replay.input import InputMark
@@ -110,7 +110,7 @@ class Journal:
         """
         body = self._body(records, notes)
         if self._file is not None:
-            with writing(self._path):
+            with translate_write_errors(self._path):
                 self._file.write(_framed(body))
                 _synced(self._file)
         self._take(records, notes)
@@ -120,7 +120,7 @@ class Journal:
     def close(self) -> None:
         """Let go of the file, and of its lock."""
         if self._file is not None:
-            close_after_all(self._file)
+            close_quietly(self._file)
             self._file = None
 
     def _body(self, records: Sequence[StoredRecord], notes: Mapping[str, Plain]) -> bytes:
@@ -155,7 +155,7 @@ class Journal:
             file.seek(good)
             file.truncate()
             if not good:
-                with writing(self._path):
+                with translate_write_errors(self._path):
                     file.write(MAGIC)
                     _synced(file)
         if self._spare > SPARE_BYTES:
@@ -181,7 +181,7 @@ class Journal:
         if self._file is None or self._path is None:
             return
         unfinished = self._path.with_name(f".{self._path.name}.{os.getpid()}.tmp")
-        with writing(self._path):
+        with translate_write_errors(self._path):
             file = unfinished.open("xb")
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -191,7 +191,7 @@ class Journal:
                 sync_directory(self._path.parent)
             except BaseException:
                 unfinished.unlink(missing_ok=True)
-                close_after_all(file)
+                close_quietly(file)
                 raise
         self._file.close()
         self._file = file
@@ -199,7 +199,7 @@ class Journal:
 
 def _locked(path: Path) -> BinaryIO:
     """The file for reading and appending, made where it is not there, and ours alone."""
-    with writing(path):
+    with translate_write_errors(path):
         file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o644), "r+b")
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

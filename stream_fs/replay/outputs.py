@@ -10,7 +10,7 @@ from typing import BinaryIO, Protocol
 
 import orjson
 
-from stream_fs.checkpoint.files import close_after_all, sync_directory, writing
+from stream_fs.checkpoint.files import close_quietly, sync_directory, translate_write_errors
 from stream_fs.errors import InvalidParameter, ReplayChanged
 from stream_fs.pipeline.ports import OutgoingRecord
 from stream_fs.wire import RankingFormat
@@ -41,7 +41,7 @@ class FileOutput:
     """A file."""
 
     def __init__(self, path: Path, written: Written) -> None:
-        with writing(path):
+        with translate_write_errors(path):
             if path.exists() and not path.is_file():
                 raise InvalidParameter(f"{path} is not a plain file, and cannot be cut back")
         self._path = path
@@ -54,7 +54,7 @@ class FileOutput:
         found = self._path.stat().st_size if self._path.exists() else 0
         if found < length:
             raise ReplayChanged(checkpoint, [f"{self._path}: {length} bytes → {found} bytes"])
-        with writing(self._path):
+        with translate_write_errors(self._path):
             self._file = self._path.open("r+b" if self._path.exists() else "xb")
             self._file.truncate(length)
             self._file.seek(length)
@@ -64,7 +64,7 @@ class FileOutput:
     def append(self, records: Sequence[OutgoingRecord]) -> None:
         """Write, and wait for the disk; `CannotWrite` where it is full."""
         assert self._file is not None
-        with writing(self._path):
+        with translate_write_errors(self._path):
             for record in records:
                 self.length += self._file.write(self._written(record))
             self._file.flush()
@@ -73,7 +73,7 @@ class FileOutput:
     def close(self) -> None:
         """Close the file."""
         if self._file is not None:
-            close_after_all(self._file)
+            close_quietly(self._file)
 
 
 class StreamOutput:
@@ -91,7 +91,7 @@ class StreamOutput:
 
     def append(self, records: Sequence[OutgoingRecord]) -> None:
         """Write at once, for whoever waits at the other end; `CannotWrite` where it is full."""
-        with writing("standard output"):
+        with translate_write_errors("standard output"):
             for record in records:
                 self.length += self._stream.write(self._written(record))
             self._stream.flush()

@@ -204,7 +204,7 @@ class FilePublisher:
             notes["outputs"] = {topic: output.length for topic, output in transport.outputs.items()}
         for record in self._state:
             parsed = parse_key(record.key)
-            if parsed and parsed.holds == "progress" and parsed.keys.owner is not None:
+            if parsed and parsed.content == "progress" and parsed.keys.owner is not None:
                 notes["input"] = self._mark(record.value)
         return notes
 

@@ -1,24 +1,24 @@
-"""Dead letters: a message that cannot be used, as it came, and in its headers why and from where.
+"""Dead letters: a bad record as received, with headers that give the reason and its position.
 
 stream-fs-reason      a short code (`records.Reason`)
-stream-fs-detail      the particulars, one line
-stream-fs-topic       where the message was read: topic,
+stream-fs-detail      the detail, one line
+stream-fs-topic       topic,
 stream-fs-partition   partition,
-stream-fs-offset      offset
-stream-fs-timestamp   and its timestamp, milliseconds since 1970
+stream-fs-offset      offset and
+stream-fs-timestamp   timestamp of the message, milliseconds since 1970
 
-Brokers limit the size of a message after compression, and a producer before it, so a message that
-was read may be too large to be written. The largest of its value, its key and its headers is then
+Brokers limit the size of a message after compression, producers before it, so a message that was
+received may be too large to publish. The largest of its value, its key and its headers is then
 shortened, and the next largest if that is not enough: a value or key to its first `KEPT_BYTES`,
-headers by leaving all of them out. The same is done where too many bytes would have to be held and
-written at once. Further headers have the original size, and the digest:
+headers by omitting all of them. The same applies where too many bytes would be held and published
+at once. Further headers have the original size and the digest:
 
-stream-fs-value-bytes, stream-fs-value-sha256   of a value that was shortened
-stream-fs-key-bytes, stream-fs-key-sha256       of a key that was shortened
-stream-fs-headers-bytes                         names and values of headers that were left out
+stream-fs-value-bytes, stream-fs-value-sha256   of a shortened value
+stream-fs-key-bytes, stream-fs-key-sha256       of a shortened key
+stream-fs-headers-bytes                         names and values of omitted headers
 
-All are UTF-8 text. They follow the message's own headers; where a name occurs twice (a dead letter
-that was sent again, and failed again), the last one is the newest.
+All are UTF-8 text. They follow the headers of the message; where a name occurs twice (a dead letter
+that was sent again, and was bad again), the last one is the newest.
 """
 
 from __future__ import annotations
@@ -33,81 +33,81 @@ from stream_fs.records import BadRecord, Headers, Message, Payload
 PREFIX = "stream-fs-"
 
 HEADERS_BYTES: Final = 65_536
-"""Bytes by which a dead letter may exceed the record that it carries."""
+"""Bytes by which a dead letter may exceed its record."""
 OWN_HEADERS_BYTES: Final = 2_048
-"""Upper bound of the headers that a dead letter adds to a message that is not shortened."""
+"""Upper bound of the added headers, where nothing is shortened."""
 KEPT_BYTES: Final = 1_024
-"""What is left of a value or a key that is shortened."""
+"""Bytes of a shortened value or key."""
 SHORT_BYTES: Final = 4_096
-"""A dead letter of up to so many bytes stays whole, however many others are held."""
+"""A dead letter of up to this size is never shortened because of others."""
 
-_BATCH_BYTES: Final = 61
-"""The header of a batch of records."""
-_RECORD_BYTES: Final = 36
-"""The frame of a record in it, at most."""
+_BATCH_HEADER_BYTES: Final = 61
+_RECORD_FRAME_BYTES: Final = 36
+"""Upper bound of the frame of a record in its batch."""
 
 Part = Literal["value", "key", "headers"]
 
 
 def dead_letter_limit(largest_message: int) -> int:
-    """Bytes of the largest dead letter, where records and rankings have at most so many."""
+    """Bytes of the largest dead letter, given the limit of other messages."""
     return largest_message + HEADERS_BYTES
 
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """A bad record, what is wrong with it, and headers about parts of it that were shortened.
+    """A bad record, what is wrong with it, and headers about its shortened parts.
 
-    `size` is how many bytes its dead letter needed when it was made by `of`; it stays when the
-    letter is shortened once more. `limit` is the lowest limit that it was shortened for.
+    `size` is the number of bytes when `of` created the dead letter; further shortening leaves it.
+    `limit` is the lowest limit that it was shortened to.
     """
 
     message: Message
     bad: BadRecord
     size: int = 0
-    cuts: Headers = ()
+    size_headers: Headers = ()
     limit: float = math.inf
 
     @classmethod
     def of(cls, message: Message, bad: BadRecord, limit: int) -> DeadLetter:
-        """The dead letter of a message, shortened if it would need more bytes than the limit."""
-        fitting = cls(message, bad).shortened(limit)
-        return replace(fitting, size=message_bytes(fitting.payload))
+        """The dead letter of a message, shortened where it would exceed the limit."""
+        letter = cls(message, bad).shortened(limit)
+        return replace(letter, size=message_bytes(letter.payload))
 
     @property
     def payload(self) -> Payload:
-        """The dead letter as it is published."""
-        return dead_letter(self.message, self.bad, self.cuts)
+        """The published message."""
+        return dead_letter(self.message, self.bad, self.size_headers)
 
-    def shortened(self, most: int) -> DeadLetter:
-        """With as few parts shortened as it takes to need at most so many bytes.
+    def shortened(self, limit: int) -> DeadLetter:
+        """The dead letter with as few parts shortened as the limit of bytes requires.
 
-        Parts of up to `KEPT_BYTES` stay whole, so a limit below some 6 kB may not be reached.
+        Parts of up to `KEPT_BYTES` are kept, so a limit below about 6 kB may be exceeded.
         """
-        if self.limit <= most:
+        if self.limit <= limit:
             return self
-        found = self
-        while message_bytes(found.payload) > most and (part := _largest_part(found.message)):
-            found = _cut(found, part)
-        return replace(found, limit=most)
+        letter = self
+        while message_bytes(letter.payload) > limit and (part := _largest_part(letter.message)):
+            letter = _shorten_part(letter, part)
+        return replace(letter, limit=limit)
 
 
-def dead_letter(message: Message, bad: BadRecord, cuts: Headers = ()) -> Payload:
-    """The message with its reasons."""
-    return Payload(message.key, message.value, message.headers + _headers(message, bad) + cuts)
+def dead_letter(message: Message, bad: BadRecord, size_headers: Headers = ()) -> Payload:
+    """The message with the headers of a dead letter."""
+    headers = message.headers + _headers(message, bad) + size_headers
+    return Payload(message.key, message.value, headers)
 
 
 def message_bytes(payload: Payload) -> int:
-    """Upper bound of the bytes of a message on its own, which producers and brokers limit.
+    """Upper bound of the bytes of a message that is sent alone, as producers and brokers count.
 
-    Without compression, and with the header of its batch.
+    Not compressed, and with the header of its batch.
     """
     content = len(payload.key or b"") + len(payload.value or b"")
-    return _BATCH_BYTES + _RECORD_BYTES + content + _framed_bytes(payload.headers)
+    return _BATCH_HEADER_BYTES + _RECORD_FRAME_BYTES + content + _headers_bytes(payload.headers)
 
 
 def _headers(message: Message, bad: BadRecord) -> Headers:
-    told = {
+    fields = {
         "reason": bad.reason,
         "detail": bad.detail,
         "topic": message.topic,
@@ -115,44 +115,47 @@ def _headers(message: Message, bad: BadRecord) -> Headers:
         "offset": str(message.offset),
         "timestamp": str(message.timestamp),
     }
-    return tuple((f"{PREFIX}{name}", text.encode()) for name, text in told.items())
+    return tuple((f"{PREFIX}{name}", text.encode()) for name, text in fields.items())
 
 
 def _largest_part(message: Message) -> Part | None:
-    """The largest part of a message that can still be shortened."""
+    """The largest part that can be shortened; None if there is none."""
     sizes: dict[Part, int] = {
         "value": len(message.value or b""),
         "key": len(message.key or b""),
-        "headers": _framed_bytes(message.headers),
+        "headers": _headers_bytes(message.headers),
     }
     part = max(sizes, key=sizes.__getitem__)
     return part if sizes[part] > KEPT_BYTES else None
 
 
-def _cut(letter: DeadLetter, part: Part) -> DeadLetter:
-    """The letter with one part shortened, and headers about it."""
+def _shorten_part(letter: DeadLetter, part: Part) -> DeadLetter:
+    """The dead letter with one part shortened, and headers with its size and digest."""
     message = letter.message
     if part == "headers":
         size = sum(len(name.encode()) + len(value or b"") for name, value in message.headers)
-        cuts: Headers = ((f"{PREFIX}headers-bytes", str(size).encode()),)
+        added: Headers = ((f"{PREFIX}headers-bytes", str(size).encode()),)
         message = message._replace(headers=())
     else:
         whole = (message.value if part == "value" else message.key) or b""
         kept = whole[:KEPT_BYTES]
-        cuts = (
+        added = (
             (f"{PREFIX}{part}-bytes", str(len(whole)).encode()),
             (f"{PREFIX}{part}-sha256", hashlib.sha256(whole).hexdigest().encode()),
         )
         message = message._replace(value=kept) if part == "value" else message._replace(key=kept)
-    return replace(letter, message=message, cuts=letter.cuts + cuts)
+    return replace(letter, message=message, size_headers=letter.size_headers + added)
 
 
-def _framed_bytes(headers: Headers) -> int:
+def _headers_bytes(headers: Headers) -> int:
     """Bytes of headers in a message."""
-    return sum(_framed(len(name.encode())) + _framed(len(value or b"")) for name, value in headers)
+    return sum(
+        _field_bytes(len(name.encode())) + _field_bytes(len(value or b""))
+        for name, value in headers
+    )
 
 
-def _framed(length: int) -> int:
-    """Bytes of a field with its length, a zigzag varint of seven bits per byte."""
+def _field_bytes(length: int) -> int:
+    """Bytes of a field and of its length, a zigzag varint of seven bits per byte."""
     bits = max(1, (2 * length).bit_length())
     return -(-bits // 7) + length

@@ -16,7 +16,7 @@ from itertools import islice
 
 from threadpoolctl import threadpool_limits
 
-from stream_fs.checkpoint import decode, encode
+from stream_fs.checkpoint import decode_snapshot, encode_snapshot
 from stream_fs.selector import State, initial_state, params, rank, update
 from stream_fs.selector.merge.combine import merge
 from stream_fs.wire.rankings.message import published_counts
@@ -53,17 +53,17 @@ def measured(shape: Shape, partitions: Sequence[int], turns: int) -> Iterator[li
     chosen = params(shape.declared, shape.clusters)
     trained = [_trained(initial_state(chosen, str(n)), shape, n) for n in range(DIFFERENT)]
     following = next(stream(shape, DIFFERENT))
-    saved = encode(trained[0], 0, {})
+    saved = encode_snapshot(trained[0], 0, {})
     size = len(saved.manifest) + sum(map(len, saved.parts))
-    held = peak_bytes(lambda: decode(saved.manifest, saved.parts, chosen).state)
+    held = peak_bytes(lambda: decode_snapshot(saved.manifest, saved.parts, chosen).state)
     for count in partitions:
         states = [trained[number % DIFFERENT] for number in range(count)]
         merged = merge(states)
         taken = take_turns(
             {
                 "update": partial(update, trained[0], following),
-                "write": partial(encode, trained[0], 0, {}),
-                "read": partial(decode, saved.manifest, saved.parts, chosen),
+                "write": partial(encode_snapshot, trained[0], 0, {}),
+                "read": partial(decode_snapshot, saved.manifest, saved.parts, chosen),
                 "merge": partial(merge, states),
                 "rank": partial(rank, merged),
                 "top": partial(rank, merged, published_counts(chosen, 50)),

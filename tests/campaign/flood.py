@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 
 from stream_fs.broker import running_broker
 from stream_fs.service.exit_codes import ExitCode
-from stream_fs.wire import decode_ranking, publish
+from stream_fs.wire import decode_ranking, ranking_payload
 from tests.campaign.account import Account, AddArgument
 from tests.integration.processes import wait_until
 from tests.integration.service.services import ROOT, Service
@@ -122,7 +122,7 @@ def _beginning_at(offset: int, message: Received) -> Received:
     """The same ranking, of a chunk that begins where the operator has said."""
     ranking = decode_ranking(message.value or b"")
     assert ranking.offsets is not None
-    moved = publish(replace(ranking, offsets=(offset, ranking.offsets[1])))
+    moved = ranking_payload(replace(ranking, offsets=(offset, ranking.offsets[1])))
     return Received(moved.key, moved.value, moved.headers)
 
 

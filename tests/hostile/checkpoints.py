@@ -19,12 +19,12 @@ from stream_fs.checkpoint import (
     Restored,
     SnapshotPlace,
     StateKeys,
-    decode,
     decode_merge_progress,
     decode_progress,
-    encode,
+    decode_snapshot,
     encode_merge_progress,
     encode_progress,
+    encode_snapshot,
     parse_key,
 )
 from stream_fs.checkpoint.fields import Plain
@@ -51,7 +51,7 @@ EXTRA: dict[str, Plain] = {
     "as_of": 7,
     "letters": 0,
 }
-SNAPSHOT = encode(STATE, 140, EXTRA, part_bytes=6_000)
+SNAPSHOT = encode_snapshot(STATE, 140, EXTRA, part_bytes=6_000)
 BODY = msgpack.unpackb(msgpack.unpackb(SNAPSHOT.manifest)["body"])
 JOINED = b"".join(SNAPSHOT.parts)
 OWNER = Owner("s", "g")
@@ -109,18 +109,18 @@ def sealed(body: bytes) -> bytes:
 
 
 def manifest(data: bytes) -> None:
-    ranked(decode(data, SNAPSHOT.parts, PARAMS))
+    ranked(decode_snapshot(data, SNAPSHOT.parts, PARAMS))
 
 
 def body(data: bytes) -> None:
-    ranked(decode(sealed(data), SNAPSHOT.parts, PARAMS))
+    ranked(decode_snapshot(sealed(data), SNAPSHOT.parts, PARAMS))
 
 
 def parts(data: bytes) -> None:
     """Whatever the parts hold, the manifest says that it is right."""
     cut = [data[:1000], data[1000:]]
     own = {"parts": 2, "size": len(data), "checksum": hashlib.sha256(data).digest()}
-    ranked(decode(sealed(msgpack.packb({**BODY, **own})), cut, PARAMS))
+    ranked(decode_snapshot(sealed(msgpack.packb({**BODY, **own})), cut, PARAMS))
 
 
 def state_log(data: bytes) -> None:
@@ -161,7 +161,7 @@ class InFile:
 
     def export(self, data: bytes) -> None:
         export = read_export(self.path(data))
-        ranked(decode(export.snapshot.manifest, export.snapshot.parts, PARAMS))
+        ranked(decode_snapshot(export.snapshot.manifest, export.snapshot.parts, PARAMS))
 
     def journal(self, data: bytes) -> None:
         journal = Journal(self.path(data))

@@ -15,7 +15,7 @@ from stream_fs.pipeline.settings import StreamSettings
 from stream_fs.selector import Ranking, rank
 from stream_fs.selector.merge.combine import merge
 from stream_fs.wire.rankings import message
-from stream_fs.wire.rankings.codec import publish
+from stream_fs.wire.rankings.codec import ranking_payload
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,7 +59,7 @@ def build_merged_ranking(
         ranking,
         stream=settings.stream,
         sequence=1 if before is None else before.sequence + 1,
-        sources=[message.Source(*part) for part in parts],
+        sources=[message.RankingSource(*part) for part in parts],
         as_of=max(model.as_of for model in models.values()),
         dead_letters=sum(model.dead_letters for model in models.values()),
         counts=top,
@@ -74,7 +74,7 @@ def build_merged_ranking(
         fingerprint=settings.params.fingerprint,
         owner=settings.owner,
     )
-    sent = publish(content, settings.output_format)
+    sent = ranking_payload(content, settings.output_format)
     return PublishableMerge(
         progress=progress,
         ranking=ranking,

@@ -34,7 +34,7 @@ from stream_fs.records import Payload
 from stream_fs.selector import Ranking, rank
 from stream_fs.selector.imputation import Imputation
 from stream_fs.wire.rankings import message
-from stream_fs.wire.rankings.codec import digest, publish
+from stream_fs.wire.rankings.codec import digest, ranking_payload
 
 
 class InFlightBatch:
@@ -212,7 +212,7 @@ def build_messages(
         counts=top,
         previous=before.chosen,
     )
-    published = publish(content, settings.output_format)
+    published = ranking_payload(content, settings.output_format)
     chosen = content.chosen
     letters = [_outgoing(settings.dead_letter_topic, one.payload) for one in chunk.dead_letters]
     return PublishableChunk(

@@ -1,8 +1,8 @@
 """Rankings to bytes and back: JSON or MessagePack, with the headers of a CloudEvent.
 
-Fields are in a fixed order and floats in their shortest exact form, so the same ranking gives the
-same bytes. The headers follow the Kafka binding of CloudEvents (binary mode): source and id
-together name an event, and a ranking that is published again after a restart has the same id.
+Fields have a fixed order and floats their shortest exact form, so equal rankings give equal bytes.
+The headers follow the Kafka binding of CloudEvents (binary mode): source and id together identify
+an event, and a ranking that is published again after a restart has the same id.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from stream_fs.wire.rankings.message import (
     Fit,
     RankedView,
     RankingMessage,
-    Records,
+    RankingSource,
+    RecordCounts,
     SelectionChange,
-    Source,
 )
 
 RankingFormat = Literal["json", "msgpack"]
@@ -42,23 +42,23 @@ CONTENT_TYPES: Final[dict[RankingFormat, str]] = {
 }
 
 
-def publish(message: RankingMessage, format: RankingFormat = "json") -> Payload:
-    """The message to send: key, value and headers."""
+def ranking_payload(message: RankingMessage, format: RankingFormat = "json") -> Payload:
+    """Key, value and headers of the message."""
     value = encode_ranking(message, format)
     return Payload(message.key.encode(), value, _headers(message, value, format))
 
 
 def encode_ranking(message: RankingMessage, format: RankingFormat = "json") -> bytes:
     """The value of the message."""
-    plain = _plain(message)
+    document = _document(message)
     if format == "json":
-        return orjson.dumps(plain)
-    packed: bytes = msgpack.packb(plain)
+        return orjson.dumps(document)
+    packed: bytes = msgpack.packb(document)
     return packed
 
 
 def digest(value: bytes) -> str:
-    """By this two values are told apart: SHA-256, in hexadecimal."""
+    """SHA-256 in hexadecimal, to compare values."""
     return hashlib.sha256(value).hexdigest()
 
 
@@ -75,17 +75,17 @@ def has_digest(value: bytes, expected: str | None, format: RankingFormat) -> boo
 
 
 def _headers(message: RankingMessage, value: bytes, format: RankingFormat) -> Headers:
-    told = {
+    headers = {
         "ce_specversion": "1.0",
         "ce_id": f"{message.sequence}-{digest(value)[:16]}",
         "ce_source": f"/stream-fs/{quote(message.key)}",
         "ce_type": EVENT_TYPE,
         "content-type": CONTENT_TYPES[format],
     }
-    return tuple((name, text.encode()) for name, text in told.items())
+    return tuple((name, text.encode()) for name, text in headers.items())
 
 
-def _plain(message: RankingMessage) -> dict[str, Any]:
+def _document(message: RankingMessage) -> dict[str, Any]:
     fit, offsets = message.fit, message.offsets
     return {
         "schema": SCHEMA,
@@ -139,7 +139,7 @@ def _plain(message: RankingMessage) -> dict[str, Any]:
     }
 
 
-def _plain_records(records: Records) -> dict[str, Any]:
+def _plain_records(records: RecordCounts) -> dict[str, Any]:
     plain: dict[str, Any] = {
         "chunk": records.chunk,
         "total": records.total,
@@ -154,7 +154,7 @@ def _plain_records(records: Records) -> dict[str, Any]:
 
 
 def ranking_format(headers: Headers) -> RankingFormat:
-    """The format that the content type of a message tells."""
+    """The format, by the content type of a message. Raises `InvalidMessage`."""
     types = dict(headers)
     for format, content_type in CONTENT_TYPES.items():
         if types.get("content-type") == content_type.encode():
@@ -163,17 +163,17 @@ def ranking_format(headers: Headers) -> RankingFormat:
 
 
 def as_json(value: bytes, format: RankingFormat) -> bytes:
-    """The document as JSON, on one line: as it was published, where it was published as JSON.
+    """The ranking as JSON on one line; unchanged where it was published as JSON.
 
-    The value must be one that `decode_ranking` takes.
+    `decode_ranking` must accept the value.
     """
     return value if format == "json" else encode_ranking(decode_ranking(value, format))
 
 
 def decode_ranking(value: bytes, format: RankingFormat = "json") -> RankingMessage:
-    """The inverse of `encode_ranking`; fields that it does not know are passed over.
+    """The inverse of `encode_ranking`; unknown fields are ignored.
 
-    Raises `InvalidMessage`, for whatever the bytes are, and nothing else.
+    Raises `InvalidMessage` for any other bytes, and no other error.
     """
     try:
         plain = orjson.loads(value) if format == "json" else unpack(value)
@@ -193,14 +193,14 @@ def decode_ranking(value: bytes, format: RankingFormat = "json") -> RankingMessa
 
 
 _LARGEST: Final = 2**63 - 1
-"""Counts, offsets and times go up to here."""
+"""Largest count, offset and time."""
 
 
 def read_message(plain: Mapping[str, Any]) -> RankingMessage:
-    """The message; `InvalidMessage` names the field that is not as it should be."""
+    """The message of a document; `InvalidMessage` names the invalid field."""
     absent = [one.name for one in fields(RankingMessage) if one.name not in plain]
     if absent:
-        raise InvalidMessage(f"`{absent[0]}` is not there")
+        raise InvalidMessage(f"`{absent[0]}` is missing")
     offsets, selection, fit = plain["offsets"], plain["selection"], plain["fit"]
     merged = plain["topic"] is None
     views = tuple(_view(one) for one in _maps(plain, "views"))
@@ -219,7 +219,7 @@ def read_message(plain: Mapping[str, Any]) -> RankingMessage:
         selection=None if selection is None else _selection(_map(plain, "selection"), views),
         fit=None if fit is None else _fit(_map(plain, "fit")),
         sources=tuple(
-            Source(_text(one, "topic"), _whole(one, "partition"), _whole(one, "sequence"))
+            RankingSource(_text(one, "topic"), _whole(one, "partition"), _whole(one, "sequence"))
             for one in _maps(plain, "sources")
         ),
     )
@@ -229,10 +229,10 @@ def _offsets(plain: Mapping[str, Any]) -> tuple[int, int]:
     return _whole(plain, "from"), _whole(plain, "next")
 
 
-def _records(plain: Mapping[str, Any]) -> Records:
+def _records(plain: Mapping[str, Any]) -> RecordCounts:
     missing = _map(plain, "missing")
     imputed = _map(plain, "imputed") if "imputed" in plain else None
-    return Records(
+    return RecordCounts(
         chunk=None if plain.get("chunk") is None else _whole(plain, "chunk"),
         total=_whole(plain, "total"),
         dead_letters=_whole(plain, "dead_letters"),
@@ -280,7 +280,7 @@ def _fit(plain: Mapping[str, Any]) -> Fit:
 
 def _of(plain: Mapping[str, Any], name: str, kind: type) -> Any:
     if name not in plain:
-        raise InvalidMessage(f"`{name[:100]}` is not there")
+        raise InvalidMessage(f"`{name[:100]}` is missing")
     value = plain[name]
     if type(value) is not kind:
         raise InvalidMessage(f"`{name[:100]}` is not of type {kind.__name__}")
@@ -320,7 +320,7 @@ def _wholes(plain: Mapping[str, Any], name: str) -> tuple[int, ...]:
 
 
 def _number(plain: Mapping[str, Any], name: str) -> float:
-    """A finite number; one that happens to be whole may have been written without a point."""
+    """A finite number; a whole one may be written without a decimal point."""
     value = plain.get(name)
     if type(value) is not float and type(value) is not int:
         raise InvalidMessage(f"`{name}` is not a number")

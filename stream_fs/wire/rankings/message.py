@@ -1,7 +1,7 @@
-"""Rankings as messages: what subscribers receive.
+"""Rankings as messages: the fields that subscribers receive.
 
-A `RankingMessage` is a pure function of the model and the records behind it; there is no wall-clock
-time in it. `ranking_codec` turns it into bytes.
+A `RankingMessage` is a pure function of the model and its records; it contains no wall-clock time.
+`codec` converts it to bytes.
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ from stream_fs.selector.ranking import shares
 
 Scope = Literal["partition", "merged"]
 Top: TypeAlias = int | float | None
-"""How many features are published: of every view, as a share of all, or all of them (None)."""
+"""Number of published features per view, or their share of all features; None for all."""
 Chosen: TypeAlias = Mapping[str, Sequence[int]]
-"""By view, the features that a ranking publishes."""
+"""By view, the published features of a ranking."""
 Leading: TypeAlias = Mapping[str, frozenset[int]]
-"""By view, the features over which the stability of rankings is measured."""
+"""By view, the features whose overlap measures the stability of rankings."""
 MOST_LEADING: Final = 10
-"""Leading features of a view of which more than half is published."""
+"""Leading features of a view, where more than half of the view is published."""
 
 
 class Feature(NamedTuple):
-    """One place of a ranking; a tuple, because there are many."""
+    """One entry of a ranking; a tuple, because there are many."""
 
-    index: int  # type: ignore[assignment]  # a tuple's own `index` is of no use here
+    index: int  # type: ignore[assignment]  # hides the method of tuples
     relevance: float
     name: str | None = None
 
 
 _INDEX: Final = itemgetter(0)
-"""Of a feature."""
+"""Index of a `Feature`."""
 
 
 @dataclass(frozen=True, slots=True)
 class RankedView:
-    """A view's weight α, and its features, best first."""
+    """A view, its weight α, and its features, best first."""
 
     name: str
     weight: float
@@ -54,7 +54,7 @@ class RankedView:
 
 @dataclass(frozen=True, slots=True)
 class SelectionChange:
-    """A view's features that came and went since the previous ranking; what share stayed."""
+    """Features of a view that entered and left since the previous ranking; share that stayed."""
 
     entered: tuple[int, ...]
     left: tuple[int, ...]
@@ -63,7 +63,7 @@ class SelectionChange:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """How the chunk was fitted; `orthogonality` is the largest ‖UᵀU − I‖ of its views."""
+    """Convergence on the chunk; `orthogonality` is the largest ‖UᵀU − I‖ of its views."""
 
     iterations: int
     converged: bool
@@ -72,12 +72,12 @@ class Fit:
 
 
 @dataclass(frozen=True, slots=True)
-class Records:
-    """How many: in the chunk, in total, dead letters, and by view those of the chunk that lack it.
+class RecordCounts:
+    """Records in the chunk and in total, dead letters, and missing records of the chunk by view.
 
     Dead letters are counted from the end of the previous chunk. A merged ranking has no chunk: its
-    dead letters are those of all its sources since they began. `imputed` has every view; it is None
-    in a merged ranking, and in one published before the field was added.
+    dead letters are those of all its sources since their start. `imputed` has every view; it is
+    None in a merged ranking, and in one published before the field was added.
     """
 
     chunk: int | None
@@ -88,7 +88,7 @@ class Records:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class RankingSource:
     """A partition ranking that went into a merged one."""
 
     topic: str
@@ -114,27 +114,27 @@ class RankingMessage:
     sequence: int
     offsets: tuple[int, int] | None
     as_of: int
-    records: Records
+    records: RecordCounts
     views: tuple[RankedView, ...]
     selection: Mapping[str, SelectionChange] | None
     fit: Fit | None
-    sources: tuple[Source, ...] = ()
+    sources: tuple[RankingSource, ...] = ()
 
     @property
     def scope(self) -> Scope:
-        """Whether it is of one partition or of the whole stream."""
+        """Whether it ranks one partition or the whole stream."""
         return "merged" if self.topic is None else "partition"
 
     @property
     def key(self) -> str:
-        """The message key: compaction keeps the newest ranking of each."""
+        """The message key: compaction keeps the newest ranking per key."""
         if self.topic is None:
             return self.stream
         return f"{self.stream}/{self.topic}/{self.partition}"
 
     @property
     def chosen(self) -> dict[str, tuple[int, ...]]:
-        """The published features, for the next ranking to be compared with."""
+        """The published features, with which the next ranking is compared."""
         return {view.name: tuple(map(_INDEX, view.features)) for view in self.views}
 
 
@@ -154,8 +154,8 @@ def ranking_message(
     """The ranking after a chunk of one partition.
 
     `counts` is the number of published features by view (`published_counts`), `previous` the
-    features of the ranking before; None for the first. Raises `InvalidMessage` for a number that is
-    not finite.
+    features of the previous ranking; None for the first. Raises `InvalidMessage` for a number that
+    is not finite.
     """
     fit = Fit(
         report.iterations,
@@ -177,7 +177,7 @@ def ranking_message(
         sequence=ranking.chunk,
         offsets=offsets,
         as_of=as_of,
-        records=Records(report.rows, ranking.total, dead_letters, missing, report.imputed),
+        records=RecordCounts(report.rows, ranking.total, dead_letters, missing, report.imputed),
         views=views,
         selection=_selection(views, previous),
         fit=fit,
@@ -189,15 +189,15 @@ def merged_message(
     *,
     stream: str,
     sequence: int,
-    sources: Sequence[Source],
+    sources: Sequence[RankingSource],
     as_of: int,
     dead_letters: int,
     counts: Mapping[str, int],
     previous: Chosen | None,
 ) -> RankingMessage:
-    """The ranking of a whole stream, from the partition models that `sources` lists.
+    """The ranking of a whole stream, from the partition models in `sources`.
 
-    `as_of` is the largest of theirs, `dead_letters` counts all of theirs.
+    `as_of` is the largest of theirs, `dead_letters` the sum of theirs.
     """
     views = _ranked(ranking, counts)
     return RankingMessage(
@@ -210,7 +210,7 @@ def merged_message(
         sequence=sequence,
         offsets=None,
         as_of=as_of,
-        records=Records(None, ranking.total, dead_letters, {}),
+        records=RecordCounts(None, ranking.total, dead_letters, {}),
         views=views,
         selection=_selection(views, previous),
         fit=None,
@@ -219,7 +219,7 @@ def merged_message(
 
 
 def published_counts(params: Params, top: Top) -> dict[str, int]:
-    """How many features of each view `top` publishes.
+    """By view, the number of features that `top` publishes.
 
     A share (a float in (0, 1]) is divided between the views by the budget rule; a whole number
     counts for every view, all of a smaller one; None is all.
@@ -239,34 +239,34 @@ def published_counts(params: Params, top: Top) -> dict[str, int]:
 
 
 def leading_count(published: int, dimension: int) -> int:
-    """How many of a view's published features are leading ones.
+    """Number of leading features among the published ones of a view.
 
-    All of them, up to half of the view. Of more, some are published in every ranking whatever
-    changes, so that their overlap says little: then it is the first ten, at most half of the view.
+    All of them, up to half of the view. Of more, some would be published in any ranking, and their
+    overlap would mean little: then it is the first ten, at most half of the view.
     """
     half = max(1, dimension // 2)
     return published if published <= half else min(MOST_LEADING, half)
 
 
 def leading(chosen: Chosen, params: Params, *, ordered: bool = True) -> dict[str, frozenset[int]]:
-    """The leading features; those of a view in `chosen` are in the order of the ranking.
+    """The leading features; `chosen` lists those of a view in the order of the ranking.
 
-    Unless they are `ordered`, only views that publish no other features are in the result.
+    Where they are not `ordered`, the result has only views that publish no other features.
     """
-    found = {}
+    features_by_view = {}
     for view in params.views:
         features = chosen[view.name]
         count = leading_count(len(features), view.dimension)
         if ordered or count == len(features):
-            found[view.name] = frozenset(features[:count])
-    return found
+            features_by_view[view.name] = frozenset(features[:count])
+    return features_by_view
 
 
 def leading_overlap(now: Leading, before: Leading | None) -> dict[str, float]:
-    """By view, the share of the leading features that were leading in the ranking before.
+    """By view, the share of the leading features that were leading in the previous ranking.
 
-    This is what the metric, its alert and the status page show. `SelectionChange.overlap` in the
-    message compares all published features.
+    The metric, its alert and the status page show this. `SelectionChange.overlap` in the message
+    compares all published features.
     """
     before = before or {}
     return {
@@ -285,17 +285,17 @@ def _ranked_view(view: ViewRanking, count: int) -> RankedView:
     relevance = view.scores[order]
     _check_finite(f"view {view.name!r}", [view.alpha])
     _check_finite(f"view {view.name!r}", relevance)
-    places = order.tolist()
-    columns = [places, relevance.tolist()]
+    indices = order.tolist()
+    columns = [indices, relevance.tolist()]
     if view.names is not None:
-        columns.append([view.names[index] for index in places])
+        columns.append([view.names[index] for index in indices])
     return RankedView(view.name, view.alpha, tuple(map(Feature, *columns)))
 
 
 def _selection(
     views: Sequence[RankedView], previous: Chosen | None
 ) -> dict[str, SelectionChange] | None:
-    """What changed, by view; overlap is the share of the published ones that were so before."""
+    """The change of the published features by view; None in the first ranking."""
     if previous is None:
         return None
     changes = {}
@@ -307,37 +307,37 @@ def _selection(
     return changes
 
 
-def _check_finite(where: str, numbers: Sequence[float] | Floats) -> None:
+def _check_finite(part: str, numbers: Sequence[float] | Floats) -> None:
     if not np.isfinite(numbers).all():
-        raise InvalidMessage(f"{where}: a ranking's numbers are finite, got {list(numbers)}")
+        raise InvalidMessage(f"{part}: the numbers of a ranking are finite, got {list(numbers)}")
 
 
 class Continuity:
-    """Follows the rankings of every key; the first one of each may be any."""
+    """Checks that the rankings of every key follow each other, from any first one on."""
 
     def __init__(self) -> None:
         self._last: dict[str, RankingMessage] = {}
 
     def follow(self, ranking: RankingMessage) -> str | None:
-        """What is wrong between the ranking before and this one; None when it follows directly."""
+        """What is wrong between the previous ranking and this one; None if it follows directly."""
         last = self._last.get(ranking.key)
         self._last[ranking.key] = ranking
-        return None if last is None else _break(last, ranking)
+        return None if last is None else _discontinuity(last, ranking)
 
 
-def _break(last: RankingMessage, now: RankingMessage) -> str | None:
+def _discontinuity(last: RankingMessage, now: RankingMessage) -> str | None:
     missing = now.sequence - last.sequence - 1
     if missing > 0:
         return (
             f"{now.key}: {missing} rankings between {last.sequence} and {now.sequence} are missing"
         )
     if missing < 0 and now.sequence == 1:
-        return f"{now.key}: the sequence begins anew after {last.sequence}"
+        return f"{now.key}: the sequence restarts after {last.sequence}"
     if missing < 0:
         return f"{now.key}: ranking {now.sequence} comes after {last.sequence}"
     if last.offsets is None or now.offsets is None or last.offsets[1] == now.offsets[0]:
         return None
     return (
-        f"{now.key}: ranking {now.sequence} begins at offset {now.offsets[0]}, and the one before "
-        f"it ended at {last.offsets[1]}"
+        f"{now.key}: ranking {now.sequence} begins at offset {now.offsets[0]}, the previous one "
+        f"ended at {last.offsets[1]}"
     )

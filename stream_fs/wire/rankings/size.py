@@ -1,4 +1,4 @@
-"""How large a ranking can become, so that a configuration can be checked against the broker."""
+"""Upper bound of the size of a ranking, to check a configuration against the broker's limits."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ import orjson
 
 from stream_fs.selector import Params, View
 from stream_fs.selector.imputation import Imputation
-from stream_fs.wire.rankings.codec import RankingFormat, publish
+from stream_fs.wire.rankings.codec import RankingFormat, ranking_payload
 from stream_fs.wire.rankings.message import (
     Feature,
     Fit,
     RankedView,
     RankingMessage,
-    Records,
+    RankingSource,
+    RecordCounts,
     SelectionChange,
-    Source,
 )
 
-_COUNT: Final = (1 << 63) - 1
-_NUMBER: Final = -sys.float_info.min
-"""Among the floats with the longest text: -2.2250738585072014e-308."""
-_ENVELOPE: Final = 512
-"""More than what a broker adds to a message: lengths, timestamps, the head of its batch."""
+_LARGEST_COUNT: Final = (1 << 63) - 1
+_LONGEST_NUMBER: Final = -sys.float_info.min
+"""One of the floats with the longest text: -2.2250738585072014e-308."""
+_OVERHEAD_BYTES: Final = 512
+"""More than a broker adds to a message: lengths, timestamps, the header of its batch."""
 
 
 def largest_ranking(
@@ -38,50 +38,50 @@ def largest_ranking(
     partitions: int = 0,
     format: RankingFormat = "json",
 ) -> int:
-    """Bytes that a ranking with so many features of each view never exceeds, headers and all.
+    """Upper bound of the bytes of a ranking with `counts` features by view, headers included.
 
-    For a merged ranking, `partitions` is how many it may list.
+    For a merged ranking, `partitions` is the number of its sources.
     """
     views = tuple(_view(view, counts[view.name], format) for view in params.views)
     message = RankingMessage(
         stream=stream,
         topic=topic,
-        partition=_COUNT,
+        partition=_LARGEST_COUNT,
         preset=params.preset,
         score=params.score,
         model=params.fingerprint,
-        sequence=_COUNT,
-        offsets=(_COUNT, _COUNT),
-        as_of=_COUNT,
-        records=Records(
-            _COUNT,
-            _COUNT,
-            _COUNT,
-            missing=dict.fromkeys(counts, _COUNT),
-            imputed=dict.fromkeys(counts, Imputation(_COUNT, _NUMBER)),
+        sequence=_LARGEST_COUNT,
+        offsets=(_LARGEST_COUNT, _LARGEST_COUNT),
+        as_of=_LARGEST_COUNT,
+        records=RecordCounts(
+            _LARGEST_COUNT,
+            _LARGEST_COUNT,
+            _LARGEST_COUNT,
+            missing=dict.fromkeys(counts, _LARGEST_COUNT),
+            imputed=dict.fromkeys(counts, Imputation(_LARGEST_COUNT, _LONGEST_NUMBER)),
         ),
         views=views,
         selection={view.name: _change(view, counts[view.name]) for view in params.views},
-        fit=Fit(_COUNT, False, _NUMBER, _NUMBER),
-        sources=(Source(topic, _COUNT, _COUNT),) * partitions,
+        fit=Fit(_LARGEST_COUNT, False, _LONGEST_NUMBER, _LONGEST_NUMBER),
+        sources=(RankingSource(topic, _LARGEST_COUNT, _LARGEST_COUNT),) * partitions,
     )
-    sent = publish(message, format)
-    headers = sum(len(name) + len(text or b"") for name, text in sent.headers)
-    return len(sent.key or b"") + len(sent.value or b"") + headers + _ENVELOPE
+    payload = ranking_payload(message, format)
+    headers = sum(len(name) + len(text or b"") for name, text in payload.headers)
+    return len(payload.key or b"") + len(payload.value or b"") + headers + _OVERHEAD_BYTES
 
 
 def _view(view: View, count: int, format: RankingFormat) -> RankedView:
-    """The features that take the most bytes."""
+    """The view with the features that take the most bytes."""
     encode = orjson.dumps if format == "json" else msgpack.packb
     features = [
-        Feature(index, _NUMBER, None if view.names is None else view.names[index])
+        Feature(index, _LONGEST_NUMBER, None if view.names is None else view.names[index])
         for index in range(view.dimension)
     ]
     features.sort(key=lambda feature: len(encode([feature.index, feature.name])))
-    return RankedView(view.name, _NUMBER, tuple(features[-count:]))
+    return RankedView(view.name, _LONGEST_NUMBER, tuple(features[-count:]))
 
 
 def _change(view: View, count: int) -> SelectionChange:
-    """As if every feature had been replaced; no index is longer than the last."""
+    """Every feature replaced; no index has more digits than the last."""
     all_last = (view.dimension - 1,) * count
-    return SelectionChange(all_last, all_last, _NUMBER)
+    return SelectionChange(all_last, all_last, _LONGEST_NUMBER)

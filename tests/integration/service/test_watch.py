@@ -15,7 +15,7 @@ import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions
 
 from stream_fs.pipeline.ports import Partition
-from stream_fs.wire import decode_ranking, encode_ranking, publish
+from stream_fs.wire import decode_ranking, encode_ranking, ranking_payload
 from tests.integration.kafka.backend import KafkaBackend
 from tests.integration.processes import wait_until
 from tests.integration.service.conftest import MakeMember, MakeStream
@@ -126,7 +126,7 @@ def test_other_streams_on_the_same_topic_are_not_shown(
     ranking = decode_ranking(first)
     backend, rankings = KafkaBackend(stream.topics), stream.configuration().output.topic
     # A name that begins like ours, and a sequence that would be a gap in ours.
-    foreign = publish(replace(ranking, stream=f"{stream.name}-2", sequence=7))
+    foreign = ranking_payload(replace(ranking, stream=f"{stream.name}-2", sequence=7))
     backend.produce(Partition(rankings, 0), foreign.value, foreign.key, foreign.headers)
     for words in (["--from-beginning"], []):
         watching = watch(stream, "--json", "--timeout", "3", *words)
@@ -207,7 +207,7 @@ def test_what_is_missing_and_what_is_no_ranking_is_told(
     (first,) = values(stream)
     ranking = decode_ranking(first)
     at = backend.produce(Partition(rankings, 0), b"something else", b"key")
-    later = publish(replace(ranking, sequence=4))
+    later = ranking_payload(replace(ranking, sequence=4))
     backend.produce(Partition(rankings, 0), later.value, later.key, later.headers)
     watching = watch(stream, "--json", "--from-beginning", "--count", "2")
     assert watching.ends() == 0

@@ -5,7 +5,7 @@ from typing import Any, get_args
 
 import pytest
 
-from stream_fs.checkpoint.compatibility import ACCEPTED, difference
+from stream_fs.checkpoint.compatibility import ACCEPTED, incompatible_changes
 from stream_fs.selector.parameters import Params, Preset, View, params
 from tests.unit.checkpoint.models import VIEWS, declared
 
@@ -80,12 +80,12 @@ OTHER: dict[str, Any] = {
 
 def test_the_same_parameters_do_not_differ() -> None:
     for preset in get_args(Preset):
-        assert difference(declared(preset).to_dict(), declared(preset)) == []
+        assert incompatible_changes(declared(preset).to_dict(), declared(preset)) == []
 
 
 @pytest.mark.parametrize(("new", "lines"), REFUSED.values(), ids=REFUSED)
 def test_each_difference_is_named(new: Params, lines: list[str]) -> None:
-    assert difference(OLD.to_dict(), new) == lines
+    assert incompatible_changes(OLD.to_dict(), new) == lines
 
 
 def test_every_parameter_is_decided_upon() -> None:
@@ -94,7 +94,7 @@ def test_every_parameter_is_decided_upon() -> None:
 
 @pytest.mark.parametrize("name", OTHER)
 def test_a_parameter_refuses_unless_it_is_accepted(name: str) -> None:
-    lines = difference(OLD.to_dict(), replace(OLD, **{name: OTHER[name]}))
+    lines = incompatible_changes(OLD.to_dict(), replace(OLD, **{name: OTHER[name]}))
     if name in ACCEPTED or name == "score":
         assert lines == []
     else:
@@ -107,34 +107,34 @@ def test_the_score_refuses_where_it_changes_what_is_kept() -> None:
     assert relevance.keeps_moments
     assert not paper.keeps_moments
     line = "score: 'row_norm' → 'relevance'"
-    assert difference(paper.to_dict(), relevance) == [line]
-    assert len(difference(relevance.to_dict(), paper)) == 1
+    assert incompatible_changes(paper.to_dict(), relevance) == [line]
+    assert len(incompatible_changes(relevance.to_dict(), paper)) == 1
 
 
 def test_names_of_features_are_labels() -> None:
     named = replace(OLD, views=(DENSE, COUNTS, View("later", 5, names=tuple("abcde"))))
     renamed = replace(OLD, views=(DENSE, COUNTS, View("later", 5, names=tuple("vwxyz"))))
-    assert difference(OLD.to_dict(), named) == []
-    assert difference(named.to_dict(), renamed) == []
-    assert difference(named.to_dict(), OLD) == []
+    assert incompatible_changes(OLD.to_dict(), named) == []
+    assert incompatible_changes(named.to_dict(), renamed) == []
+    assert incompatible_changes(named.to_dict(), OLD) == []
 
 
 def test_one_number_for_all_views_means_the_same_as_one_for_each() -> None:
     each = replace(OLD, beta=dict.fromkeys(["later", "dense", "counts"], 1.0))
-    assert difference(OLD.to_dict(), each) == []
-    assert difference(each.to_dict(), OLD) == []
+    assert incompatible_changes(OLD.to_dict(), each) == []
+    assert incompatible_changes(each.to_dict(), OLD) == []
 
 
 def test_a_dropped_view_is_told_once() -> None:
     old = declared(beta={"dense": 1.0, "counts": 2.0, "later": 3.0})
     new = params([DENSE, COUNTS], 3, beta={"dense": 1.0, "counts": 2.0})
-    assert difference(old.to_dict(), new) == ["view 'later': declared → not declared"]
+    assert incompatible_changes(old.to_dict(), new) == ["view 'later': declared → not declared"]
 
 
 def test_parameters_of_another_release_are_named() -> None:
     old = OLD.to_dict() | {"momentum": 0.9}
     del old["decay"], old["theta"]
-    assert difference(old, OLD) == [
+    assert incompatible_changes(old, OLD) == [
         "theta: not there → 0.1",
         "decay: not there → 1.0",
         "momentum: 0.9 → not there",
@@ -143,5 +143,5 @@ def test_parameters_of_another_release_are_named() -> None:
 
 def test_a_line_stays_readable() -> None:
     old = OLD.to_dict() | {"decay": list(range(10_000))}
-    (line,) = difference(old, OLD)
+    (line,) = incompatible_changes(old, OLD)
     assert len(line) < 300

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from stream_fs.checkpoint.files import MAGIC, Export, read_export, write_export
 from stream_fs.checkpoint.keys import Owner
 from stream_fs.checkpoint.progress import Progress, SnapshotPlace
-from stream_fs.checkpoint.snapshot import Snapshot, decode, encode
+from stream_fs.checkpoint.snapshot import Snapshot, decode_snapshot, encode_snapshot
 from stream_fs.errors import CannotWrite, CheckpointError, CorruptSnapshot
 from tests.unit.checkpoint.models import content, declared, trained
 
 STATE = trained(declared())
-SNAPSHOT = encode(STATE, 140, {"chosen": [1, 2]}, part_bytes=5_000)
+SNAPSHOT = encode_snapshot(STATE, 140, {"chosen": [1, 2]}, part_bytes=5_000)
 PROGRESS = Progress(
     chunk=4,
     from_offset=10,
@@ -47,7 +47,7 @@ def damaged(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def restore(path: Path) -> None:
     snapshot = read_export(path).snapshot
-    decode(snapshot.manifest, snapshot.parts, STATE.params)
+    decode_snapshot(snapshot.manifest, snapshot.parts, STATE.params)
 
 
 def test_what_comes_back_is_what_went_in(tmp_path: Path) -> None:
@@ -56,7 +56,7 @@ def test_what_comes_back_is_what_went_in(tmp_path: Path) -> None:
         write_export(path, export)
         assert read_export(path) == export
     read = read_export(path).snapshot
-    assert content(decode(read.manifest, read.parts, STATE.params).state) == content(STATE)
+    assert content(decode_snapshot(read.manifest, read.parts, STATE.params).state) == content(STATE)
     assert [entry.name for entry in tmp_path.iterdir()] == ["model"]
 
 

@@ -16,7 +16,7 @@ from stream_fs.checkpoint import (
 )
 from stream_fs.checkpoint.manifest import ArrayEntry, Manifest, read_manifest, write_manifest
 from stream_fs.checkpoint.progress import Progress, SnapshotPlace, decode_progress, encode_progress
-from stream_fs.checkpoint.snapshot import encode
+from stream_fs.checkpoint.snapshot import encode_snapshot
 from stream_fs.selector.state import flatten
 from tests.unit.checkpoint.models import declared, trained
 
@@ -59,7 +59,7 @@ def test_parts() -> None:
     state = trained(declared())
     _, arrays = flatten(state)
     raw = b"".join(array.astype("<f8").tobytes() for array in arrays.values())
-    (part,) = encode(state, 0, {"a": 1}).parts
+    (part,) = encode_snapshot(state, 0, {"a": 1}).parts
     assert part == raw + msgpack.packb({"a": 1})
 
 

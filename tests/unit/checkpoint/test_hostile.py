@@ -20,7 +20,7 @@ from stream_fs.checkpoint.progress import (
     decode_progress,
     encode_progress,
 )
-from stream_fs.checkpoint.snapshot import decode, encode
+from stream_fs.checkpoint.snapshot import decode_snapshot, encode_snapshot
 from stream_fs.errors import (
     CheckpointError,
     ConfigurationChanged,
@@ -33,7 +33,7 @@ from tests.unit.checkpoint.models import content, declared, trained
 
 STATE = trained(declared())
 EXTRA = {"chosen": [1, 2]}
-SNAPSHOT = encode(STATE, 140, EXTRA, part_bytes=6_000)
+SNAPSHOT = encode_snapshot(STATE, 140, EXTRA, part_bytes=6_000)
 ARRAYS = b"".join(SNAPSHOT.parts)[: -len(msgpack.packb(EXTRA))]
 BODY = msgpack.unpackb(msgpack.unpackb(SNAPSHOT.manifest)["body"])
 PROGRESS = encode_progress(
@@ -63,7 +63,7 @@ plain = st.recursive(
 def attempt(manifest: bytes, parts: Sequence[bytes]) -> bool:
     """Whether it was taken; anything but a typed error fails the test."""
     try:
-        decode(manifest, parts, STATE.params)
+        decode_snapshot(manifest, parts, STATE.params)
     except CheckpointError:
         return False
     return True
@@ -109,7 +109,7 @@ def test_any_plain_data_as_manifest(value: Any) -> None:
 @given(st.integers(0, len(SNAPSHOT.manifest) - 1))
 def test_truncated_manifest(length: int) -> None:
     with pytest.raises(CorruptSnapshot):
-        decode(SNAPSHOT.manifest[:length], SNAPSHOT.parts, STATE.params)
+        decode_snapshot(SNAPSHOT.manifest[:length], SNAPSHOT.parts, STATE.params)
 
 
 @given(st.integers(0, 8 * len(SNAPSHOT.manifest) - 1))
@@ -117,7 +117,7 @@ def test_flipped_bit_in_the_manifest(bit: int) -> None:
     damaged = bytearray(SNAPSHOT.manifest)
     damaged[bit // 8] ^= 1 << bit % 8
     with pytest.raises((CorruptSnapshot, UnknownSnapshotVersion)):
-        decode(bytes(damaged), SNAPSHOT.parts, STATE.params)
+        decode_snapshot(bytes(damaged), SNAPSHOT.parts, STATE.params)
 
 
 @given(st.data())
@@ -127,7 +127,7 @@ def test_flipped_bit_in_a_part(data: st.DataObject) -> None:
     bit = data.draw(st.integers(0, 8 * len(parts[number]) - 1))
     parts[number][bit // 8] ^= 1 << bit % 8
     with pytest.raises(CorruptSnapshot, match="checksum"):
-        decode(SNAPSHOT.manifest, [bytes(part) for part in parts], STATE.params)
+        decode_snapshot(SNAPSHOT.manifest, [bytes(part) for part in parts], STATE.params)
 
 
 @given(st.sampled_from(sorted(BODY)), plain)
@@ -156,7 +156,7 @@ def test_any_bytes_as_extra(extra: bytes) -> None:
 def test_parts_cut_in_any_other_way_are_the_same_snapshot() -> None:
     joined = b"".join(SNAPSHOT.parts)
     parts = [b"", joined[:1], b"", joined[1:-1], joined[-1:], b""]
-    restored = decode(sealed_parts(parts), parts, STATE.params)
+    restored = decode_snapshot(sealed_parts(parts), parts, STATE.params)
     assert content(restored.state) == content(STATE)
 
 
@@ -166,33 +166,33 @@ def test_parts_cut_in_any_other_way_are_the_same_snapshot() -> None:
 def test_impossible_shapes(shape: Any) -> None:
     table = [["alpha", "<f8", shape, 0]]
     with pytest.raises(CorruptSnapshot):
-        decode(sealed({**BODY, "arrays": table}), SNAPSHOT.parts, STATE.params)
+        decode_snapshot(sealed({**BODY, "arrays": table}), SNAPSHOT.parts, STATE.params)
 
 
 @pytest.mark.parametrize("dtype", ["<f4", ">f8", "|O", "<i8", 8])
 def test_other_types_of_arrays(dtype: Any) -> None:
     table = [[name, dtype, shape, offset] for name, _, shape, offset in BODY["arrays"]]
     with pytest.raises(CorruptSnapshot):
-        decode(sealed({**BODY, "arrays": table}), SNAPSHOT.parts, STATE.params)
+        decode_snapshot(sealed({**BODY, "arrays": table}), SNAPSHOT.parts, STATE.params)
 
 
 def test_arrays_that_overlap_are_refused() -> None:
     table = [[name, dtype, shape, 0] for name, dtype, shape, _ in BODY["arrays"]]
     with pytest.raises(CorruptSnapshot, match="follow"):
-        decode(sealed({**BODY, "arrays": table}), SNAPSHOT.parts, STATE.params)
+        decode_snapshot(sealed({**BODY, "arrays": table}), SNAPSHOT.parts, STATE.params)
 
 
 def test_arrays_that_are_not_the_model_s_are_refused() -> None:
     table = [[f"{name}?", *entry] for name, *entry in BODY["arrays"]]
     with pytest.raises(CorruptSnapshot):
-        decode(sealed({**BODY, "arrays": table}), SNAPSHOT.parts, STATE.params)
+        decode_snapshot(sealed({**BODY, "arrays": table}), SNAPSHOT.parts, STATE.params)
 
 
 def test_a_huge_dimension_is_a_difference_and_no_allocation() -> None:
     views = [{**view, "dimension": 2**62} for view in BODY["params"]["views"]]
     manifest = sealed({**BODY, "params": {**BODY["params"], "views": views}})
     with pytest.raises(ConfigurationChanged, match=str(2**62)):
-        decode(manifest, SNAPSHOT.parts, STATE.params)
+        decode_snapshot(manifest, SNAPSHOT.parts, STATE.params)
 
 
 BOMBS = {
@@ -221,7 +221,7 @@ def test_declared_sizes_are_not_believed(bomb: bytes) -> None:
     for manifest, parts in ((bomb, []), (sealed(bomb), []), (as_extra, [ARRAYS, bomb])):
         tracemalloc.start()
         with pytest.raises(CorruptSnapshot):
-            decode(manifest, parts, STATE.params)
+            decode_snapshot(manifest, parts, STATE.params)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert peak < 4_000_000

@@ -55,9 +55,9 @@ def test_how_legacy_keys_look() -> None:
 
 def test_what_they_hold() -> None:
     keys = StateKeys(OWNER, "in", 0)
-    assert Key(keys).holds == "progress"
-    assert Key(keys, 1).holds == "manifest"
-    assert Key(keys, 1, 0).holds == "part"
+    assert Key(keys).content == "progress"
+    assert Key(keys, 1).content == "manifest"
+    assert Key(keys, 1, 0).content == "part"
 
 
 @pytest.mark.parametrize(

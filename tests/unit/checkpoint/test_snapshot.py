@@ -10,7 +10,12 @@ import pytest
 
 from stream_fs.checkpoint.fields import Plain
 from stream_fs.checkpoint.manifest import read_manifest
-from stream_fs.checkpoint.snapshot import PART_BYTES, decode, encode, largest_manifest
+from stream_fs.checkpoint.snapshot import (
+    PART_BYTES,
+    decode_snapshot,
+    encode_snapshot,
+    largest_manifest,
+)
 from stream_fs.errors import (
     ConfigurationChanged,
     CorruptSnapshot,
@@ -43,24 +48,24 @@ def state() -> State:
 def test_what_comes_back_is_what_went_in(preset: Preset, sparse: bool, chunks: int) -> None:
     before = trained(declared(preset), chunks, sparse=sparse)
     assert not before.views["later"].seen
-    snapshot = encode(before, 1234, EXTRA, part_bytes=4_000)
+    snapshot = encode_snapshot(before, 1234, EXTRA, part_bytes=4_000)
 
-    restored = decode(snapshot.manifest, snapshot.parts, before.params)
+    restored = decode_snapshot(snapshot.manifest, snapshot.parts, before.params)
 
     assert content(restored.state) == content(before)
     assert restored.state.params == before.params
     assert restored.next_offset == 1234
     assert restored.extra == EXTRA
     assert restored.fingerprint == before.params.fingerprint
-    assert encode(restored.state, 1234, restored.extra, part_bytes=4_000) == snapshot
+    assert encode_snapshot(restored.state, 1234, restored.extra, part_bytes=4_000) == snapshot
 
 
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("sparse", [False, True])
 def test_a_restored_model_continues_to_the_same_bytes(preset: Preset, sparse: bool) -> None:
     before = trained(declared(preset, decay=0.9), sparse=sparse)
-    snapshot = encode(before, 140, {})
-    after = decode(snapshot.manifest, snapshot.parts, before.params).state
+    snapshot = encode_snapshot(before, 140, {})
+    after = decode_snapshot(snapshot.manifest, snapshot.parts, before.params).state
     for number in (2, 3):
         before, report = update(before, chunk(before.params, number, sparse=sparse))
         after, replayed = update(after, chunk(after.params, number, sparse=sparse))
@@ -72,8 +77,8 @@ def test_every_bit_pattern_survives(state: State) -> None:
     odd = np.array([-0.0, np.nan, np.inf, -np.inf, 5e-324] + 7 * [0.0])
     odd.view(np.uint64)[1] ^= 1  # another NaN
     views = {**state.views, "dense": replace(state.views["dense"], sum=odd)}
-    snapshot = encode(replace(state, views=views), 0, {})
-    restored = decode(snapshot.manifest, snapshot.parts, state.params)
+    snapshot = encode_snapshot(replace(state, views=views), 0, {})
+    restored = decode_snapshot(snapshot.manifest, snapshot.parts, state.params)
     assert restored.state.views["dense"].sum.tobytes() == odd.tobytes()
 
 
@@ -81,12 +86,12 @@ def test_memory_order_does_not_matter(state: State) -> None:
     view = state.views["counts"]
     turned = replace(view, V=np.asfortranarray(view.V), Q=np.repeat(view.Q, 2, axis=1)[:, ::2])
     views = {**state.views, "counts": turned}
-    assert encode(replace(state, views=views), 0, {}) == encode(state, 0, {})
+    assert encode_snapshot(replace(state, views=views), 0, {}) == encode_snapshot(state, 0, {})
 
 
 def test_what_is_restored_keeps_no_part_alive(state: State) -> None:
-    snapshot = encode(state, 0, {})
-    restored = decode(snapshot.manifest, snapshot.parts, state.params)
+    snapshot = encode_snapshot(state, 0, {})
+    restored = decode_snapshot(snapshot.manifest, snapshot.parts, state.params)
     _, arrays = flatten(restored.state)
     assert all(array.flags.owndata for array in arrays.values())
 
@@ -95,13 +100,15 @@ def test_what_is_restored_keeps_no_part_alive(state: State) -> None:
 def test_parts_stay_within_the_limit_and_only_the_last_is_shorter(
     state: State, part_bytes: int
 ) -> None:
-    snapshot = encode(state, 0, EXTRA, part_bytes=part_bytes)
+    snapshot = encode_snapshot(state, 0, EXTRA, part_bytes=part_bytes)
     *full, last = map(len, snapshot.parts)
     assert len(full) >= 2
     assert set(full) == {part_bytes}
     assert 0 < last <= part_bytes
     assert len(snapshot.manifest) <= part_bytes
-    assert content(decode(snapshot.manifest, snapshot.parts, state.params).state) == content(state)
+    assert content(
+        decode_snapshot(snapshot.manifest, snapshot.parts, state.params).state
+    ) == content(state)
 
 
 def test_a_message_with_a_part_stays_below_a_megabyte() -> None:
@@ -109,7 +116,7 @@ def test_a_message_with_a_part_stays_below_a_megabyte() -> None:
 
 
 def test_the_manifest_tells_what_to_fetch(state: State) -> None:
-    snapshot = encode(state, 77, {}, part_bytes=3_000)
+    snapshot = encode_snapshot(state, 77, {}, part_bytes=3_000)
     manifest = read_manifest(snapshot.manifest)
     assert manifest.parts == len(snapshot.parts)
     assert manifest.size == sum(map(len, snapshot.parts))
@@ -123,7 +130,9 @@ def test_the_number_of_features_does_not_grow_the_manifest() -> None:
     few = initial_state(params([View("v", 5)], 2, preset="paper"))
     many = initial_state(params([View("v", 10_000, names=names)], 2, preset="paper"))
     extra = {"chosen": {"v": list(range(10_000))}}
-    grown = len(encode(many, 0, extra).manifest) - len(encode(few, 0, {}).manifest)
+    grown = len(encode_snapshot(many, 0, extra).manifest) - len(
+        encode_snapshot(few, 0, {}).manifest
+    )
     assert abs(grown) < 100
 
 
@@ -133,7 +142,7 @@ def test_no_manifest_is_larger_than_the_largest(preset: Preset) -> None:
     model = initial_state(params(views, 2, preset=preset), "s/in/0")
     most = 2**63 - 1
     used = replace(model, j=1e300, total=most, chunk=most)
-    manifest = encode(used, most, {"chosen": {"a": [1]}}).manifest
+    manifest = encode_snapshot(used, most, {"chosen": {"a": [1]}}).manifest
     largest = largest_manifest(used.params, used.origin)
     assert len(manifest) <= largest < len(manifest) + 20
 
@@ -141,21 +150,21 @@ def test_no_manifest_is_larger_than_the_largest(preset: Preset) -> None:
 def test_more_views_than_a_manifest_can_hold_are_refused() -> None:
     views = [View(f"view {number}", 1) for number in range(100)]
     with pytest.raises(InvalidParameter, match=r"100 views .* declare fewer"):
-        encode(initial_state(params(views, 2)), 0, {}, part_bytes=10_000)
+        encode_snapshot(initial_state(params(views, 2)), 0, {}, part_bytes=10_000)
 
 
 def test_encoding_and_decoding_copy_a_large_state_once() -> None:
     blank = initial_state(params([View("v", 34_000, "unit")], 4))
     filled = replace(blank.views["v"], Q=np.random.default_rng(0).random((34_000, 4)))
     before = replace(blank, views={"v": filled})
-    size = sum(map(len, encode(before, 0, {}).parts))
+    size = sum(map(len, encode_snapshot(before, 0, {}).parts))
     assert size > 20_000_000
 
     tracemalloc.start()
-    snapshot = encode(before, 0, {})
+    snapshot = encode_snapshot(before, 0, {})
     encoding = tracemalloc.get_traced_memory()[1]
     tracemalloc.reset_peak()
-    decode(snapshot.manifest, snapshot.parts, before.params)
+    decode_snapshot(snapshot.manifest, snapshot.parts, before.params)
     decoding = tracemalloc.get_traced_memory()[1] - encoding
     tracemalloc.stop()
 
@@ -178,31 +187,31 @@ def test_encoding_and_decoding_copy_a_large_state_once() -> None:
     ],
 )
 def test_parts_that_do_not_belong_together_are_refused(state: State, damage: Any) -> None:
-    snapshot = encode(state, 0, {}, part_bytes=3_000)
+    snapshot = encode_snapshot(state, 0, {}, part_bytes=3_000)
     with pytest.raises(CorruptSnapshot):
-        decode(snapshot.manifest, damage(list(snapshot.parts)), state.params)
+        decode_snapshot(snapshot.manifest, damage(list(snapshot.parts)), state.params)
 
 
 def test_a_part_of_the_snapshot_before_the_last_is_refused(state: State) -> None:
     later, _ = update(state, chunk(state.params, 9, sparse=False))
-    old, new = (encode(each, 0, {}, part_bytes=3_000) for each in (state, later))
+    old, new = (encode_snapshot(each, 0, {}, part_bytes=3_000) for each in (state, later))
     with pytest.raises(CorruptSnapshot, match="another snapshot"):
-        decode(new.manifest, [old.parts[0], *new.parts[1:]], state.params)
+        decode_snapshot(new.manifest, [old.parts[0], *new.parts[1:]], state.params)
 
 
 def test_another_version_is_named(state: State) -> None:
-    snapshot = encode(state, 0, {})
+    snapshot = encode_snapshot(state, 0, {})
     newer = msgpack.packb({**msgpack.unpackb(snapshot.manifest), "v": 2, "body": None})
     with pytest.raises(UnknownSnapshotVersion, match=r"version 2.* reads version 1") as caught:
-        decode(newer, snapshot.parts, state.params)
+        decode_snapshot(newer, snapshot.parts, state.params)
     assert (caught.value.version, caught.value.supported) == (2, 1)
 
 
 def test_another_configuration_is_refused_line_by_line(state: State) -> None:
-    snapshot = encode(state, 0, {})
+    snapshot = encode_snapshot(state, 0, {})
     other = params((View("dense", 13), *VIEWS[1:]), 4, beta=2.0)
     with pytest.raises(ConfigurationChanged) as caught:
-        decode(snapshot.manifest, snapshot.parts, other)
+        decode_snapshot(snapshot.manifest, snapshot.parts, other)
     assert caught.value.differences == (
         "dimension of view 'dense': 12 → 13",
         "clusters: 3 → 4",
@@ -213,10 +222,10 @@ def test_another_configuration_is_refused_line_by_line(state: State) -> None:
 
 
 def test_an_accepted_change_takes_effect(state: State) -> None:
-    snapshot = encode(state, 0, {})
+    snapshot = encode_snapshot(state, 0, {})
     named = View("later", 5, names=tuple("abcde"))
     other = params((*VIEWS[:2], named), 3, seed=7, max_iterations=99)
-    restored = decode(snapshot.manifest, snapshot.parts, other)
+    restored = decode_snapshot(snapshot.manifest, snapshot.parts, other)
     assert restored.state.params == other
     assert restored.fingerprint == state.params.fingerprint != other.fingerprint
     assert content(restored.state)[1] == content(state)[1]

@@ -206,7 +206,7 @@ def test_what_cannot_be_done_ends_with_its_code(
     assert "does not exist" in capsys.readouterr().err
     assert not nowhere.exists()
     assert checkpoint(place, "import", str(place.config), at=nowhere) == ExitCode.REFUSED
-    assert "is not a checkpoint that was exported" in capsys.readouterr().err
+    assert "is not an exported checkpoint" in capsys.readouterr().err
     assert checkpoint(place, "inspect", at=place.config) == ExitCode.REFUSED
     assert checkpoint(place, "inspect", "--partition", "1") == ExitCode.CONFIGURATION
     assert checkpoint(place, "export", str(model)) == ExitCode.OK

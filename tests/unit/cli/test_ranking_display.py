@@ -11,7 +11,7 @@ from rich.console import Console
 
 from stream_fs.cli.ranking_display import JsonLines, LiveTable, PlainLines
 from stream_fs.records import Message
-from stream_fs.wire import RankingFormat, RankingMessage, encode_ranking, publish
+from stream_fs.wire import RankingFormat, RankingMessage, encode_ranking, ranking_payload
 from stream_fs.wire.rankings.message import Feature
 from tests.unit.wire.rankings.test_message_continuity import example
 
@@ -19,7 +19,7 @@ WIDE = 160
 
 
 def published(ranking: RankingMessage, format: RankingFormat = "json") -> Message:
-    payload = publish(ranking, format)
+    payload = ranking_payload(ranking, format)
     return Message("rankings", 0, 3, 0, payload.key, payload.value, payload.headers)
 
 

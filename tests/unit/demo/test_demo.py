@@ -15,7 +15,7 @@ from stream_fs.demo.subprocesses import Commands, without_settings
 from stream_fs.demo.summary import Chosen, described, everything, quality, summary
 from stream_fs.service.configuration import load
 from stream_fs.wire import RankingMessage, encode_ranking
-from stream_fs.wire.rankings.message import Feature, Fit, RankedView, Records, SelectionChange
+from stream_fs.wire.rankings.message import Feature, Fit, RankedView, RecordCounts, SelectionChange
 
 ADDRESS = "localhost:1"
 
@@ -51,7 +51,7 @@ def ranking(stream: Stream, sequence: int, best: str = "first") -> RankingMessag
         sequence=sequence,
         offsets=(total - CHUNK, total),
         as_of=0,
-        records=Records(CHUNK, total, 0, {view.name: 0 for view in stream.views}),
+        records=RecordCounts(CHUNK, total, 0, {view.name: 0 for view in stream.views}),
         views=views,
         selection={view.name: SelectionChange((), (), 0.75) for view in stream.views},
         fit=Fit(10, True, 1.0, 0.1),

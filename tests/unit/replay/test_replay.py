@@ -398,7 +398,7 @@ def as_written_before(path: Path) -> None:
             continue
         keys = replace(parsed.keys, owner=None)
         key, value = keys.progress, record.value
-        if parsed.holds == "progress":
+        if parsed.content == "progress":
             progress = decode_progress(record.value or b"")
             value = encode_progress(replace(progress, owner=None))
         elif parsed.part is None:

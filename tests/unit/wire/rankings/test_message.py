@@ -27,7 +27,7 @@ from stream_fs.selector.imputation import Imputation
 from stream_fs.wire import (
     RankingFormat,
     RankingMessage,
-    Source,
+    RankingSource,
     Top,
     decode_ranking,
     digest,
@@ -35,10 +35,10 @@ from stream_fs.wire import (
     has_digest,
     largest_ranking,
     merged_message,
-    publish,
     published_counts,
     ranking_format,
     ranking_message,
+    ranking_payload,
 )
 from stream_fs.wire.rankings.message import leading, leading_count, leading_overlap
 from tests.unit.wire.schemas import errors_in
@@ -82,7 +82,7 @@ def merged(top: Top = 3) -> RankingMessage:
         history()[2][0],
         stream="s",
         sequence=5,
-        sources=[Source("t.in", 7, 3), Source("t.in", 8, 1)],
+        sources=[RankingSource("t.in", 7, 3), RankingSource("t.in", 8, 1)],
         as_of=1_700_000_000_000,
         dead_letters=4,
         counts=published_counts(PARAMS, top),
@@ -223,13 +223,13 @@ def test_leading_features_are_known_without_an_order_where_all_published_ones_le
 
 def test_the_same_ranking_has_the_same_bytes() -> None:
     history.cache_clear()
-    once = publish(message(0))
+    once = ranking_payload(message(0))
     history.cache_clear()
-    assert publish(message(0)) == once
+    assert ranking_payload(message(0)) == once
 
 
 def test_key_and_headers_are_those_of_a_cloud_event() -> None:
-    sent = publish(message(0))
+    sent = ranking_payload(message(0))
     assert sent.value is not None
     assert sent.key == b"s/t.in/7"
     assert dict(sent.headers) == {
@@ -240,14 +240,16 @@ def test_key_and_headers_are_those_of_a_cloud_event() -> None:
         "content-type": b"application/json",
     }
     assert digest(sent.value) == hashlib.sha256(sent.value).hexdigest()
-    assert publish(merged()).key == b"s"
+    assert ranking_payload(merged()).key == b"s"
     odd = replace(message(0), stream="a stream ü")
-    assert dict(publish(odd).headers)["ce_source"] == b"/stream-fs/a%20stream%20%C3%BC/t.in/7"
+    assert (
+        dict(ranking_payload(odd).headers)["ce_source"] == b"/stream-fs/a%20stream%20%C3%BC/t.in/7"
+    )
 
 
 def test_the_content_type_tells_the_format() -> None:
     for format in ("json", "msgpack"):
-        assert ranking_format(publish(message(0), format).headers) == format
+        assert ranking_format(ranking_payload(message(0), format).headers) == format
     for headers in ((), (("content-type", b"text/plain"),)):
         with pytest.raises(InvalidMessage, match="content type"):
             ranking_format(headers)
@@ -259,7 +261,7 @@ def test_no_ranking_is_larger_than_the_largest(top: Top, format: RankingFormat) 
     counts = published_counts(PARAMS, top)
     largest = largest_ranking(PARAMS, counts, stream="s", topic="t.in", partitions=2, format=format)
     for made in messages(top):
-        sent = publish(made, format)
+        sent = ranking_payload(made, format)
         assert sent.value is not None
         assert sent.key is not None
         headers = sum(len(name) + len(text or b"") for name, text in sent.headers)

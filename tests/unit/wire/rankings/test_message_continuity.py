@@ -39,9 +39,9 @@ def test_every_key_is_followed_by_itself() -> None:
         (at(10, 250, 300), "2 rankings between 7 and 10 are missing"),
         (at(7, 100, 150), "ranking 7 comes after 7"),
         (at(5, 100, 150), "ranking 5 comes after 7"),
-        (at(1, 0, 50), "the sequence begins anew after 7"),
-        (at(8, 160, 200), "ranking 8 begins at offset 160, and the one before it ended at 150"),
-        (at(8, 140, 200), "ranking 8 begins at offset 140, and the one before it ended at 150"),
+        (at(1, 0, 50), "the sequence restarts after 7"),
+        (at(8, 160, 200), "ranking 8 begins at offset 160, the previous one ended at 150"),
+        (at(8, 140, 200), "ranking 8 begins at offset 140, the previous one ended at 150"),
     ],
 )
 def test_a_break_is_told_once(then: RankingMessage, problem: str) -> None:
