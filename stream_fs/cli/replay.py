@@ -86,13 +86,13 @@ def _replay(arguments: Arguments) -> ExitCode:
         topic=loaded.stream.topics[0],
         sources=sources,
         rankings=_rankings(arguments.rankings, settings),
-        letters=_letters(arguments.dead_letters),
+        dead_letters=_letters(arguments.dead_letters),
         checkpoint=arguments.checkpoint,
         timestamp=stamps.of,
-        more={"--first-timestamp": stamps.first, "--timestamp-step": stamps.step},
+        more_facts={"--first-timestamp": stamps.first, "--timestamp-step": stamps.step},
     )
     with stop_requests(signal.SIGINT, signal.SIGTERM) as stopping, progress() as bar:
-        summary = replay(plan, stopping=stopping, told=_Bar(bar, sources))
+        summary = replay(plan, stop_requested=stopping, report=_Bar(bar, sources))
         stopped = stopping()
     sys.stderr.write(_report(summary))
     return ExitCode.INTERRUPTED if stopped else ExitCode.OK
@@ -156,18 +156,20 @@ class _Bar:
 def _report(summary: Summary) -> str:
     """The summary as lines of text."""
     records = summary.position - summary.resumed
-    reasons = ", ".join(f"{reason} {count}" for reason, count in sorted(summary.letters.items()))
+    reasons = ", ".join(
+        f"{reason} {count}" for reason, count in sorted(summary.dead_letters.items())
+    )
     rate = records / summary.seconds if summary.seconds else 0.0
     # Bad records become dead letters with their chunk.
-    letters = summary.waiting_letters
+    letters = summary.incomplete_dead_letters
     bad = f" and {letters} bad one{'s' if letters > 1 else ''}" if letters else ""
     lines = [
         f"records       {records}" + (f", from {summary.resumed} on" if summary.resumed else ""),
-        f"dead letters  {summary.letters.total()}" + (f" ({reasons})" if reasons else ""),
+        f"dead letters  {summary.dead_letters.total()}" + (f" ({reasons})" if reasons else ""),
         f"chunks        {summary.chunk}",
         f"rankings      {summary.rankings}" + (" of them in this run" if summary.resumed else ""),
-        f"incomplete    {summary.waiting} records{bad} in a chunk that is not full",
-        *(f"remark        {remark}" for remark in summary.remarks),
+        f"incomplete    {summary.incomplete_records} records{bad} in a chunk that is not full",
+        *(f"warning       {warning}" for warning in summary.warnings),
         f"time          {summary.seconds:.1f} s, {rate:.0f} records/s",
     ]
     return "\n".join(lines) + "\n"

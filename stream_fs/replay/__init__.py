@@ -1,7 +1,7 @@
-"""Files of records: read them, and put them through the pipeline without a broker.
+"""Files of records: reading and converting them, and running the pipeline on them.
 
-`sources` and `rewriting` read and write files; `run` puts them through the pipeline, on a
-`transport` that publishes into files and keeps its state in a `journal`.
+`sources` and `rewriter` read and convert records; `run` runs the pipeline on them without a broker,
+with a `transport` that publishes into files and keeps its state in a `journal`.
 """
 
 from stream_fs.replay.rewriter import Rewriter

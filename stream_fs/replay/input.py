@@ -1,4 +1,4 @@
-"""The records of files, as the pipeline's input: one partition, which is ours from the start."""
+"""The records of files as the pipeline's input: one partition, which is assigned at once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from stream_fs.replay.sources import Source
 
 BATCH_RECORDS: Final = 500
 BATCH_BYTES: Final = 8 << 20
-"""Of one poll, or one record more."""
+"""Of one poll; exceeded by at most one record."""
 
 
 class FileInput:
@@ -25,12 +25,12 @@ class FileInput:
     def __init__(
         self,
         partition: Partition,
-        reading: RecordSequence,
+        records: RecordSequence,
         timestamp: Callable[[int], int],
         assignment: Assignment,
     ) -> None:
         self._partition = partition
-        self._reading = reading
+        self._records = records
         self._timestamp = timestamp
         self._assignment = assignment
         self._assigned = False
@@ -38,17 +38,17 @@ class FileInput:
 
     def poll(
         self,
-        timeout: float,  # noqa: ARG002  # a file does not keep one waiting
+        timeout: float,  # noqa: ARG002  # a file is read without waiting
         max_records: int | None = None,
     ) -> Mapping[Partition, Sequence[Message]]:
-        """The next records, as many as a task should get at once."""
+        """The next records."""
         if not self._assigned:
             self._assigned = True
             self._assignment.assigned([self._partition])
         if not self._resumed:
             return {}
-        first = self._reading.position
-        values = self._reading.read(
+        first = self._records.position
+        values = self._records.read(
             BATCH_RECORDS if max_records is None else max_records, BATCH_BYTES
         )
         messages = [
@@ -58,45 +58,44 @@ class FileInput:
         return {self._partition: messages} if messages else {}
 
     def resume(self, partition: Partition, offset: int) -> None:  # noqa: ARG002  # there is but one
-        """Go on at this record."""
-        self._reading.seek(offset)
+        """Continue at this record."""
+        self._records.seek(offset)
         self._resumed = True
 
     def pause(self, partition: Partition) -> None:  # noqa: ARG002  # there is but one
-        """Read nothing for a while."""
+        """Deliver nothing until `resume`."""
         self._resumed = False
 
     def bounds(self, partition: Partition) -> tuple[int, int]:  # noqa: ARG002  # there is but one
-        """From 0; the end is known when it is reached. `RecordSequence` judges what is missing."""
-        return 0, self._reading.position if self._reading.exhausted else LARGEST
+        """0 and the end, once that is reached; `RecordSequence` detects missing records."""
+        return 0, self._records.position if self._records.exhausted else LARGEST
 
     def unread(self, partition: Partition, position: int) -> int | None:  # noqa: ARG002  # one only
-        """The number of records from `position` on, when all were read."""
-        return max(0, self._reading.position - position) if self._reading.exhausted else None
+        """The number of records from `position` on; None before the end is reached."""
+        return max(0, self._records.position - position) if self._records.exhausted else None
 
     def connection_error(self) -> str | None:
-        """A file is there, or an error."""
+        """None: a file that cannot be read is an error."""
         return None
 
     def commit_group_offset(self, offsets: Mapping[Partition, int]) -> None:
-        """There is no group to tell."""
+        """Do nothing: there is no group."""
 
     def group_offset(self, partition: Partition) -> int | None:  # noqa: ARG002  # there is no group
-        """Nobody believes anything."""
+        """None: there is no group."""
         return None
 
     def close(self) -> None:
-        """Give the partition back, which may commit a snapshot."""
+        """Revoke the partition, which may commit a snapshot."""
         if self._assigned:
             self._assigned = self._resumed = False
             self._assignment.revoked([self._partition])
 
 
 class InputMark(NamedTuple):
-    """All records before an offset: how many bytes they have, and their CRC-32.
+    """All records before an offset: their number of bytes and their CRC-32.
 
-    Two runs of records with the same mark are taken for the same; the mark guards against mistakes,
-    not against malice.
+    Two inputs with the same mark are taken for the same; this detects mistakes, not attacks.
     """
 
     offset: int
@@ -105,7 +104,10 @@ class InputMark(NamedTuple):
 
 
 class RecordSequence:
-    """Reads forward; `expected` is the mark that an earlier life has left, if there was one."""
+    """The records of all sources, read forward and compared with a mark.
+
+    `expected` is the mark that an earlier run has stored, if there was one.
+    """
 
     def __init__(self, sources: Sequence[Source], expected: InputMark | None = None) -> None:
         self._sources = sources
@@ -121,27 +123,27 @@ class RecordSequence:
 
     @property
     def exhausted(self) -> bool:
-        """Whether the last file has come to its end."""
+        """Whether the end of the last file was reached."""
         return self._exhausted
 
     def seek(self, offset: int) -> None:
-        """Go to a record, from the beginning where it lies behind us.
+        """Skip to a record; to an earlier one by reading from the beginning.
 
-        Raises `InputChanged` where the records on the way are not those of the earlier life.
+        Raises `InputChanged` where the skipped records are not those of the earlier run.
         """
         if offset < self.position:
             self._restart()
         while self.position < offset and self._next() is not None:
-            self.forget(self.position)
+            self.drop_marks(self.position)
 
-    def read(self, most_records: int, most_bytes: int) -> list[bytes]:
-        """The next records, so many or a few more bytes than that; raises as `seek` does.
+    def read(self, max_records: int, max_bytes: int) -> list[bytes]:
+        """The next records, with at most one beyond `max_bytes`; raises as `seek` does.
 
-        Raises `BrokenFile` too, but not before the records in front of the damage were handed out.
+        Also raises `BrokenFile`, once all records before the damage were returned.
         """
-        found: list[bytes] = []
-        enough = self._last.bytes + most_bytes
-        while self._damage is None and len(found) < most_records and self._last.bytes < enough:
+        values: list[bytes] = []
+        limit = self._last.bytes + max_bytes
+        while self._damage is None and len(values) < max_records and self._last.bytes < limit:
             try:
                 value = self._next()
             except BrokenFile as damage:
@@ -149,17 +151,17 @@ class RecordSequence:
                 break
             if value is None:
                 break
-            found.append(value)
-        if self._damage is not None and not found:
+            values.append(value)
+        if self._damage is not None and not values:
             raise self._damage
-        return found
+        return values
 
     def mark(self, offset: int) -> InputMark | None:
-        """The mark at an offset that was read, and not forgotten."""
+        """The mark at an offset that was read and not dropped."""
         return next((mark for mark in self._marks if mark.offset == offset), None)
 
-    def forget(self, offset: int) -> None:
-        """Marks before this offset are not asked for any more."""
+    def drop_marks(self, offset: int) -> None:
+        """Drop the marks before this offset."""
         while self._marks and self._marks[0].offset < offset:
             self._marks.popleft()
 
@@ -186,7 +188,8 @@ class RecordSequence:
         mark = InputMark(last.offset + 1, last.bytes + len(value), zlib.crc32(value, last.crc))
         if expected is not None and mark.offset == expected.offset and mark != expected:
             raise InputChanged(
-                f"the first {expected.offset} records are not those that the checkpoint was made of"
+                f"the first {expected.offset} records are not those of which the checkpoint was "
+                "made"
             )
         self._last = mark
         self._marks.append(mark)

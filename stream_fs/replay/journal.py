@@ -1,11 +1,11 @@
-"""The checkpoint of a replay: a state partition in a file, which grows by whole transactions.
+"""The checkpoint of a replay: a file that stands for a state partition, a log of transactions.
 
     magic ─ transaction ─ transaction ─ …       transaction: u32 length ─ u32 CRC-32 ─ MessagePack
 
-A transaction counts when it is there whole, so a crash leaves the last one or nothing of it; what
-is torn at the end is cut off. Beside the records a transaction carries notes, which say how far
-everything else was at that moment. Should several be damaged, an earlier one is as good: what
-follows from it is computed again.
+Only a complete transaction counts: a crash leaves all or nothing of the last one, and an incomplete
+end is truncated. Besides records, a transaction contains notes, with the lengths of the outputs and
+the position in the input at that time. If transactions at the end are damaged, the replay continues
+from an earlier one and computes the rest again.
 """
 
 from __future__ import annotations
@@ -24,62 +24,28 @@ from stream_fs.errors import CorruptJournal, NoOwnership
 from stream_fs.pipeline.ports import StoredRecord
 from stream_fs.replay.input import InputMark
 
-
-class SavedRun(NamedTuple):
-    """How a replay was begun, how long its outputs were, and which records were behind it.
-
-    Nothing is known of what never was noted.
-    """
-
-    run: Mapping[str, object] | None
-    outputs: Mapping[str, int]
-    input: InputMark | None
-
-
-def earlier(journal: Journal) -> SavedRun:
-    """The life before; raises `CorruptJournal` for notes that none of ours has written."""
-    notes = journal.notes
-    try:
-        run, outputs, noted = notes.get("run"), notes.get("outputs"), notes.get("input")
-        lengths = {} if outputs is None else mapping(outputs)
-        return SavedRun(
-            None if run is None else mapping(run),
-            {topic: whole(lengths, topic) for topic in lengths},
-            None if noted is None else _mark(noted),
-        )
-    except Malformed as error:
-        raise CorruptJournal(
-            f"{journal.name} does not tell how far its replay was: {error}"
-        ) from error
-
-
-def _mark(noted: object) -> InputMark:
-    fields = dict(zip(InputMark._fields, field({"input": noted}, "input", list), strict=False))
-    return InputMark(*(whole(fields, name) for name in InputMark._fields))
-
-
 MAGIC: Final = b"stream-fs replay 1\n"
-SPARE_BYTES: Final = 64 << 20
-"""Of records that newer ones have replaced; with more, the file is written anew without them."""
+MAX_REPLACED_BYTES: Final = 64 << 20
+"""Of records that newer ones have replaced; above this the file is rewritten without them."""
 
 _FRAME: Final = struct.Struct("<II")
 
 
 class Journal:
-    """The records and notes; without a path they are kept in memory, and gone at the end.
+    """Records and notes in a file, or in memory if there is no path.
 
-    A journal for writing is locked, so that no second process can be at work on it.
+    A journal for writing is locked against other processes.
     """
 
     def __init__(self, path: Path | None, *, writing: bool = True) -> None:
         self._path = path
         self.records: list[StoredRecord] = []
-        """In the order of their offsets; older ones of the same key may be gone."""
+        """In the order of their offsets; some that were replaced may be missing."""
         self.end = 0
-        """The offset behind the last record, void ones included."""
+        """The offset behind the last record, aborted ones included."""
         self.notes: dict[str, Any] = {}
-        """The last of each name."""
-        self._spare = 0
+        """The newest by name."""
+        self._replaced_bytes = 0
         self._file: BinaryIO | None = None
         if path is not None and writing:
             self._file = _locked(path)
@@ -94,31 +60,31 @@ class Journal:
 
     @property
     def name(self) -> str:
-        """The file's name, for messages."""
+        """The name of the file, for messages."""
         return str(self._path)
 
     def reserve(self) -> int:
-        """An offset for a record; it is not given again, whatever becomes of the record."""
+        """A new offset for a record, which is used once, even if the record is aborted."""
         self.end += 1
         return self.end - 1
 
     def commit(self, records: Sequence[StoredRecord], notes: Mapping[str, Plain]) -> None:
-        """Add a transaction; it is safe on disk when this returns.
+        """Append a transaction, and synchronise it to disk.
 
-        Raises `CannotWrite` where the disk is full: the transaction does not count then, and the
-        journal is of no more use until it is opened again.
+        Raises `CannotWrite` where the disk is full: then the transaction does not count, and the
+        journal has to be opened again.
         """
         body = self._body(records, notes)
         if self._file is not None:
             with translate_write_errors(self._path):
-                self._file.write(_framed(body))
-                _synced(self._file)
-        self._take(records, notes)
-        if self._spare > SPARE_BYTES:
+                self._file.write(_frame(body))
+                _synchronise(self._file)
+        self._add(records, notes)
+        if self._replaced_bytes > MAX_REPLACED_BYTES:
             self._compact()
 
     def close(self) -> None:
-        """Let go of the file, and of its lock."""
+        """Close the file, which releases the lock."""
         if self._file is not None:
             close_quietly(self._file)
             self._file = None
@@ -127,38 +93,38 @@ class Journal:
         rows = [[record.offset, record.key, record.value] for record in records]
         return pack({"records": rows, "end": self.end, "notes": notes})
 
-    def _take(self, records: Sequence[StoredRecord], notes: Mapping[str, Any]) -> None:
+    def _add(self, records: Sequence[StoredRecord], notes: Mapping[str, Any]) -> None:
         self.records += records
         self.notes |= notes
-        # An estimate is enough: of three snapshots at least one has been replaced.
-        self._spare += sum(len(record.value or b"") for record in records)
+        # An estimate: of three snapshots at least one has been replaced.
+        self._replaced_bytes += sum(len(record.value or b"") for record in records)
 
     def _load(self, file: BinaryIO) -> None:
-        """Take in every whole transaction, and cut off what follows the last."""
-        begun = file.read(len(MAGIC))
-        if begun != MAGIC:
-            if begun and not MAGIC.startswith(begun):
+        """Read every complete transaction, and truncate what follows the last."""
+        magic = file.read(len(MAGIC))
+        if magic != MAGIC:
+            if magic and not MAGIC.startswith(magic):
                 raise CorruptJournal(f"{self.name} is not a checkpoint of a replay")
-            good = 0
+            end = 0
         else:
-            good = len(MAGIC)
-        while good and (body := _whole_frame(file)) is not None:
+            end = len(MAGIC)
+        while end and (body := _read_frame(file)) is not None:
             try:
                 self._read(body)
             except Malformed as error:
                 raise CorruptJournal(
-                    f"{self.name} cannot be continued from ({error}): begin anew with another "
-                    "checkpoint, or run the release that wrote it"
+                    f"{self.name} cannot be continued from ({error}): start a new replay with "
+                    "another checkpoint, or run the release that wrote it"
                 ) from error
-            good += _FRAME.size + len(body)
+            end += _FRAME.size + len(body)
         if file is self._file:
-            file.seek(good)
+            file.seek(end)
             file.truncate()
-            if not good:
+            if not end:
                 with translate_write_errors(self._path):
                     file.write(MAGIC)
-                    _synced(file)
-        if self._spare > SPARE_BYTES:
+                    _synchronise(file)
+        if self._replaced_bytes > MAX_REPLACED_BYTES:
             self._compact()
 
     def _read(self, body: bytes) -> None:
@@ -171,13 +137,13 @@ class Journal:
                 case _:
                     raise Malformed("a record is not offset, key, value")
         self.end = whole(transaction, "end")
-        self._take(records, field(transaction, "notes", dict))
+        self._add(records, field(transaction, "notes", dict))
 
     def _compact(self) -> None:
-        """Keep the newest record of every key; on disk under a temporary name first."""
+        """Keep the newest record of every key; rewrites the file under a temporary name."""
         newest = {record.key: record for record in self.records}
         self.records = sorted(newest.values(), key=lambda record: record.offset)
-        self._spare = 0
+        self._replaced_bytes = 0
         if self._file is None or self._path is None:
             return
         unfinished = self._path.with_name(f".{self._path.name}.{os.getpid()}.tmp")
@@ -185,8 +151,8 @@ class Journal:
             file = unfinished.open("xb")
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                file.write(MAGIC + _framed(self._body(self.records, self.notes)))
-                _synced(file)
+                file.write(MAGIC + _frame(self._body(self.records, self.notes)))
+                _synchronise(file)
                 unfinished.replace(self._path)
                 sync_directory(self._path.parent)
             except BaseException:
@@ -197,29 +163,62 @@ class Journal:
         self._file = file
 
 
+class SavedRun(NamedTuple):
+    """The notes of an earlier run: its facts, the lengths of its outputs, the mark of its input.
+
+    Those that were never written are None or empty.
+    """
+
+    run: Mapping[str, object] | None
+    outputs: Mapping[str, int]
+    input: InputMark | None
+
+
+def read_saved_run(journal: Journal) -> SavedRun:
+    """The notes in a journal; raises `CorruptJournal` where they are not notes of a replay."""
+    notes = journal.notes
+    try:
+        run, outputs, noted = notes.get("run"), notes.get("outputs"), notes.get("input")
+        lengths = {} if outputs is None else mapping(outputs)
+        return SavedRun(
+            None if run is None else mapping(run),
+            {topic: whole(lengths, topic) for topic in lengths},
+            None if noted is None else _input_mark(noted),
+        )
+    except Malformed as error:
+        raise CorruptJournal(
+            f"{journal.name} does not contain the notes of a replay: {error}"
+        ) from error
+
+
+def _input_mark(noted: object) -> InputMark:
+    fields = dict(zip(InputMark._fields, field({"input": noted}, "input", list), strict=False))
+    return InputMark(*(whole(fields, name) for name in InputMark._fields))
+
+
 def _locked(path: Path) -> BinaryIO:
-    """The file for reading and appending, made where it is not there, and ours alone."""
+    """The file, open for reading and appending, created if missing, and locked."""
     with translate_write_errors(path):
         file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o644), "r+b")
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # Whoever had the lock may have put another file in its place meanwhile.
-        ours = os.path.samestat(path.stat(), os.fstat(file.fileno()))
+        # The previous owner of the lock may have replaced the file meanwhile.
+        locked = os.path.samestat(path.stat(), os.fstat(file.fileno()))
     except BlockingIOError:
-        ours = False
-    if not ours:
+        locked = False
+    if not locked:
         file.close()
-        raise NoOwnership(f"another process is at work on the checkpoint {path}")
+        raise NoOwnership(f"another process uses the checkpoint {path}")
     sync_directory(path.parent)
     return file
 
 
-def _framed(body: bytes) -> bytes:
+def _frame(body: bytes) -> bytes:
     return _FRAME.pack(len(body), zlib.crc32(body)) + body
 
 
-def _whole_frame(file: BinaryIO) -> bytes | None:
-    """The next transaction; None where none is whole."""
+def _read_frame(file: BinaryIO) -> bytes | None:
+    """The body of the next transaction; None if it is not complete."""
     head = file.read(_FRAME.size)
     if len(head) < _FRAME.size:
         return None
@@ -229,6 +228,6 @@ def _whole_frame(file: BinaryIO) -> bytes | None:
     return body if body and zlib.crc32(body) == crc else None
 
 
-def _synced(file: BinaryIO) -> None:
+def _synchronise(file: BinaryIO) -> None:
     file.flush()
     os.fsync(file.fileno())

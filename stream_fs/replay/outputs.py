@@ -1,4 +1,4 @@
-"""Where rankings and dead letters of a replay go: files, which can be cut back, or a stream."""
+"""The outputs of a replay: files, which can be truncated to an earlier length, or a stream."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import base64
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, Protocol, TypeAlias
 
 import orjson
 
@@ -15,42 +15,42 @@ from stream_fs.errors import InvalidParameter, ReplayChanged
 from stream_fs.pipeline.ports import OutgoingRecord
 from stream_fs.wire import RankingFormat
 
-Written = Callable[[OutgoingRecord], bytes]
+RecordEncoder: TypeAlias = Callable[[OutgoingRecord], bytes]
 
 
 class Output(Protocol):
-    """Takes what is published to one topic."""
+    """Receives the records that are published to one topic."""
 
     length: int
-    """Bytes of it so far."""
+    """Bytes written so far."""
 
     def begin(self, length: int, checkpoint: str) -> None:
-        """Begin behind so many bytes, and drop what an earlier life has left behind them."""
+        """Continue after `length` bytes, and discard what follows them."""
         ...
 
     def append(self, records: Sequence[OutgoingRecord]) -> None:
-        """Write records; they are safe when this returns."""
+        """Write records and wait until they are safe."""
         ...
 
     def close(self) -> None:
-        """Let go."""
+        """Release the resources."""
         ...
 
 
 class FileOutput:
-    """A file."""
+    """Appends to a file."""
 
-    def __init__(self, path: Path, written: Written) -> None:
+    def __init__(self, path: Path, encode: RecordEncoder) -> None:
         with translate_write_errors(path):
             if path.exists() and not path.is_file():
-                raise InvalidParameter(f"{path} is not a plain file, and cannot be cut back")
+                raise InvalidParameter(f"{path} is not a plain file, and cannot be truncated")
         self._path = path
-        self._written = written
+        self._encode = encode
         self._file: BinaryIO | None = None
         self.length = 0
 
     def begin(self, length: int, checkpoint: str) -> None:
-        """Open the file; `ReplayChanged` where it lacks what was written, or `CannotWrite`."""
+        """Open the file; raises `ReplayChanged` where it is too short, or `CannotWrite`."""
         found = self._path.stat().st_size if self._path.exists() else 0
         if found < length:
             raise ReplayChanged(checkpoint, [f"{self._path}: {length} bytes → {found} bytes"])
@@ -62,11 +62,11 @@ class FileOutput:
         self.length = length
 
     def append(self, records: Sequence[OutgoingRecord]) -> None:
-        """Write, and wait for the disk; `CannotWrite` where it is full."""
+        """Write and synchronise; raises `CannotWrite` where the disk is full."""
         assert self._file is not None
         with translate_write_errors(self._path):
             for record in records:
-                self.length += self._file.write(self._written(record))
+                self.length += self._file.write(self._encode(record))
             self._file.flush()
             os.fsync(self._file.fileno())
 
@@ -77,52 +77,52 @@ class FileOutput:
 
 
 class StreamOutput:
-    """A pipe or a terminal: what is written cannot be taken back, so nothing can be resumed."""
+    """Writes to a pipe or a terminal, whose content cannot be truncated: no replay can resume."""
 
-    def __init__(self, stream: BinaryIO, written: Written) -> None:
+    def __init__(self, stream: BinaryIO, encode: RecordEncoder) -> None:
         self._stream = stream
-        self._written = written
+        self._encode = encode
         self.length = 0
 
     def begin(self, length: int, checkpoint: str) -> None:
-        """Nothing to go back to."""
+        """Refuse to continue an earlier run."""
         if length:
             raise ReplayChanged(checkpoint, [f"output: {length} bytes of a file → a stream"])
 
     def append(self, records: Sequence[OutgoingRecord]) -> None:
-        """Write at once, for whoever waits at the other end; `CannotWrite` where it is full."""
+        """Write without buffering; raises `CannotWrite` where that fails."""
         with translate_write_errors("standard output"):
             for record in records:
-                self.length += self._stream.write(self._written(record))
+                self.length += self._stream.write(self._encode(record))
             self._stream.flush()
 
     def close(self) -> None:
-        """The stream is not ours."""
+        """Do nothing: the stream is not owned."""
 
 
 class NoOutput:
-    """Nobody asked for it."""
+    """Discards records."""
 
     length = 0
 
     def begin(self, length: int, checkpoint: str) -> None:
-        """Nothing to begin."""
+        """Do nothing."""
 
     def append(self, records: Sequence[OutgoingRecord]) -> None:
-        """Nothing is kept."""
+        """Do nothing."""
 
     def close(self) -> None:
-        """Nothing to close."""
+        """Do nothing."""
 
 
-def ranking_lines(format: RankingFormat) -> Written:
-    """Rankings byte for byte as they are published; in JSON, one a line."""
+def ranking_lines(format: RankingFormat) -> RecordEncoder:
+    """Encodes rankings as they are published; in JSON, one per line."""
     end = b"\n" if format == "json" else b""
     return lambda record: (record.value or b"") + end
 
 
 def dead_letter_line(record: OutgoingRecord) -> bytes:
-    """A dead letter in JSON, one a line: key and value as Base64, headers as text."""
+    """A dead letter as a line of JSON: key and value in Base64, headers as text."""
     return orjson.dumps(
         {
             "headers": {name: _text(value) for name, value in record.headers},
@@ -134,7 +134,7 @@ def dead_letter_line(record: OutgoingRecord) -> bytes:
 
 
 def _text(value: bytes | None) -> str | None:
-    """Ours are UTF-8; what others have put into theirs is shown as far as it can be."""
+    """Headers of the service are UTF-8; in other headers, invalid bytes are escaped."""
     return None if value is None else value.decode(errors="backslashreplace")
 
 

@@ -1,7 +1,7 @@
-"""Files of records, in any format, or of arrays.
+"""Reading files of records, in any format, or of arrays.
 
-A value that a source hands out is one record as it stands in the file; whether it can be used is
-for the pipeline to say, so a bad one becomes a dead letter and not an error.
+A source yields records as they are in the file, without decoding them: a bad one becomes a dead
+letter in the pipeline and is no error here.
 """
 
 from __future__ import annotations
@@ -19,22 +19,102 @@ from stream_fs.errors import BrokenFile, InvalidParameter
 from stream_fs.selector.archive import NUMBERS, Archive, Damaged, Header
 from stream_fs.wire import FORMATS, DeclaredView, RecordFormat, encode_record
 
-MOST_BYTES: Final = 64 << 20
-"""Of a record; what is larger is no record but a file of another kind."""
+FileFormat: TypeAlias = str
+"""The name of a format of files of records, or `npz`."""
+ARRAYS: Final[FileFormat] = "npz"
+STANDARD_INPUT: Final = "-"
+
+
+def file_formats() -> dict[FileFormat, RecordFormat | None]:
+    """The formats of files, each with the format of its records; None for arrays."""
+    return {**{FORMATS[name].files.name: name for name in FORMATS}, ARRAYS: None}
+
+
+def file_format(name: str, given: FileFormat | None = None) -> FileFormat:
+    """The format of a file: as given, or by the suffix of its name."""
+    if given is not None:
+        if given == ARRAYS and name == STANDARD_INPUT:
+            raise InvalidParameter("an .npz file cannot be read from standard input: name the file")
+        return given
+    if name == STANDARD_INPUT:
+        raise InvalidParameter("standard input has no file name suffix: give --format")
+    suffixes = {
+        suffix: format.files.name for format in FORMATS.values() for suffix in format.files.suffixes
+    } | {".npz": ARRAYS}
+    known = suffixes.get(Path(name).suffix.lower())
+    if known is None:
+        raise InvalidParameter(
+            f"{name}: unknown file name suffix (known: {', '.join(suffixes)}): give --format"
+        )
+    return known
+
+
+class Source:
+    """A file of records, or standard input (`-`); each iteration starts at its beginning.
+
+    `wanted` is the format into which rows of arrays are encoded; other records are not converted.
+    """
+
+    def __init__(
+        self, name: str, kind: FileFormat, declared: Sequence[DeclaredView], wanted: RecordFormat
+    ) -> None:
+        self._name = name
+        self._kind = kind
+        self._declared = tuple(declared)
+        self.format: RecordFormat = file_formats()[kind] or wanted
+        """The format of the records."""
+        self.done = 0
+        """Bytes of the file up to the last record that was yielded."""
+        path = Path(name)
+        if name != STANDARD_INPUT and not path.exists():
+            raise InvalidParameter(f"there is no file {name}")
+        if path.is_dir():
+            raise InvalidParameter(f"{name} is a directory, not a file of records")
+        self.size = path.stat().st_size if path.is_file() else None
+        """Bytes of the file; None where that is unknown."""
+
+    def __iter__(self) -> Iterator[bytes]:
+        self.done = 0
+        if self._kind == ARRAYS:
+            for value, share in array_rows(Path(self._name), self._declared, self.format):
+                self.done = round(share * (self.size or 0))
+                yield value
+            return
+        split = FORMATS[self.format].files.split
+        try:
+            with self._open() as file:
+                for value, end in split(file, self._label, MAX_RECORD_BYTES):
+                    self.done = end
+                    yield value
+        except OSError as error:
+            raise BrokenFile(f"{self._label} cannot be read: {error.strerror}") from error
+
+    @property
+    def _label(self) -> str:
+        return "standard input" if self._name == STANDARD_INPUT else self._name
+
+    def _open(self) -> nullcontext[BinaryIO] | BinaryIO:
+        if self._name == STANDARD_INPUT:
+            return nullcontext(sys.stdin.buffer)
+        return Path(self._name).open("rb")
+
+
+MAX_RECORD_BYTES: Final = 64 << 20
+"""A larger record indicates a file of another kind."""
 BLOCK_BYTES: Final = 8 << 20
-"""Of all views together, in double precision."""
-MOST_COLUMN_BYTES: Final = 2 << 30
-"""Of an array that is written column by column."""
+"""Size of a block of rows of all views, in double precision."""
+MAX_COLUMN_MAJOR_BYTES: Final = 2 << 30
+"""Of an array in column-major order, which is read as a whole."""
 
 _NUMBER_BYTES: Final = 8
 
 
-def rows(
+def array_rows(
     path: Path, declared: Sequence[DeclaredView], format: RecordFormat
 ) -> Iterator[tuple[bytes, float]]:
-    """The rows as records, and the share of the file that is behind each.
+    """The rows as encoded records, each with the share of the file up to it.
 
-    Raises `BrokenFile` where the file does not have the declared views.
+    Raises `BrokenFile` where the file does not contain the declared views.
     """
     dtypes = {view.name: view.dtype for view in declared}
     done = 0
@@ -44,7 +124,7 @@ def rows(
             count = _count(path, archive, names, declared)
             for views in _blocks(archive, names, declared):
                 for record in _records(views):
-                    # Beyond the view's precision: the decoder refuses it.
+                    # A value beyond the view's precision is refused by the decoder.
                     with np.errstate(over="ignore"):
                         value = encode_record(record, format=format, dtypes=dtypes)
                     done += 1
@@ -54,7 +134,7 @@ def rows(
 
 
 def _records(views: Mapping[str, NDArray[Any]]) -> Iterator[dict[str, Any]]:
-    """Some rows of all views, by record; a row of NaN is a missing view."""
+    """Rows of all views as records; a row of NaN is a missing view."""
     missing = {name: np.isnan(array).all(axis=1) for name, array in views.items()}
     for row in range(len(next(iter(views.values())))):
         yield {name: None if missing[name][row] else array[row] for name, array in views.items()}
@@ -63,7 +143,7 @@ def _records(views: Mapping[str, NDArray[Any]]) -> Iterator[dict[str, Any]]:
 def _blocks(
     archive: Archive, names: Sequence[str], declared: Sequence[DeclaredView]
 ) -> Iterator[dict[str, NDArray[Any]]]:
-    """The views, some rows at a time."""
+    """The views, in blocks of rows."""
     width = sum(view.dimension for view in declared)
     size = max(1, BLOCK_BYTES // (_NUMBER_BYTES * width))
     streams = [_even(archive.blocks(name, size), size) for name in names]
@@ -72,7 +152,7 @@ def _blocks(
 
 
 def _even(blocks: Iterator[NDArray[Any]], size: int) -> Iterator[NDArray[Any]]:
-    """Blocks of so many rows, also from an array that comes as a whole."""
+    """Blocks of `size` rows, also of an array that is read as a whole."""
     for block in blocks:
         for start in range(0, len(block), size):
             yield block[start : start + size]
@@ -81,15 +161,15 @@ def _even(blocks: Iterator[NDArray[Any]], size: int) -> Iterator[NDArray[Any]]:
 def _count(
     path: Path, archive: Archive, names: Sequence[str], declared: Sequence[DeclaredView]
 ) -> int:
-    """How many rows every view has."""
+    """The number of rows, which all views share."""
     lengths = {}
     for view, name in zip(declared, names, strict=True):
         header = archive.header(name)
         _check(path, view, name, header)
         lengths[view.name] = header.shape[0]
     if len(set(lengths.values())) > 1:
-        told = ", ".join(f"{name} {length}" for name, length in lengths.items())
-        raise BrokenFile(f"{path}: its views have different numbers of rows: {told}")
+        listed = ", ".join(f"{name} {length}" for name, length in lengths.items())
+        raise BrokenFile(f"{path}: its views have different numbers of rows: {listed}")
     return lengths[declared[0].name]
 
 
@@ -102,7 +182,7 @@ def _names(path: Path, found: Sequence[str], declared: Sequence[DeclaredView]) -
     if set(numbered) <= set(found) and f"view_{len(declared)}" not in found:
         return numbered
     raise BrokenFile(
-        f"{path} does not have the declared views: it needs arrays named {', '.join(named)}, or "
+        f"{path} does not contain the declared views: it needs arrays named {', '.join(named)}, or "
         f"view_0 … view_{len(declared) - 1} in that order; it has {', '.join(found) or 'none'}"
     )
 
@@ -115,89 +195,8 @@ def _check(path: Path, view: DeclaredView, name: str, header: Header) -> None:
             f"{path}: {name} has shape {header.shape}, but view {view.name!r} is declared with "
             f"{view.dimension} features: it should be instances × {view.dimension}"
         )
-    if header.columns and header.bytes > MOST_COLUMN_BYTES:
+    if header.columns and header.bytes > MAX_COLUMN_MAJOR_BYTES:
         raise BrokenFile(
-            f"{path}: {name} is written column by column, and its {header.bytes} bytes would have "
-            "to be in memory at once: write it row by row (numpy.ascontiguousarray)"
+            f"{path}: {name} is in column-major order, and its {header.bytes} bytes would have "
+            "to be in memory at once: write it in row-major order (numpy.ascontiguousarray)"
         )
-
-
-FileFormat: TypeAlias = str
-"""The name of a format of records, as files have them, or `npz`."""
-ARRAYS: Final[FileFormat] = "npz"
-STANDARD_INPUT: Final = "-"
-
-
-def file_formats() -> dict[FileFormat, RecordFormat | None]:
-    """The formats of files, and that of their records; None for arrays, which have none."""
-    return {**{FORMATS[name].files.name: name for name in FORMATS}, ARRAYS: None}
-
-
-def file_format(name: str, said: FileFormat | None = None) -> FileFormat:
-    """The format of a file: what the user said, or what its name ends with."""
-    if said is not None:
-        if said == ARRAYS and name == STANDARD_INPUT:
-            raise InvalidParameter("an .npz file cannot be read from standard input: name the file")
-        return said
-    if name == STANDARD_INPUT:
-        raise InvalidParameter("standard input has no name to tell its format: give --format")
-    suffixes = {
-        suffix: format.files.name for format in FORMATS.values() for suffix in format.files.suffixes
-    } | {".npz": ARRAYS}
-    known = suffixes.get(Path(name).suffix.lower())
-    if known is None:
-        raise InvalidParameter(
-            f"{name}: the name does not tell the format ({', '.join(suffixes)}): give --format"
-        )
-    return known
-
-
-class Source:
-    """One file of records, or standard input (`-`), each iteration from its beginning.
-
-    `wanted` is the format of records that are made from arrays; the others are as they are, see
-    `format`.
-    """
-
-    def __init__(
-        self, name: str, kind: FileFormat, declared: Sequence[DeclaredView], wanted: RecordFormat
-    ) -> None:
-        self._name = name
-        self._kind = kind
-        self._declared = tuple(declared)
-        self.format: RecordFormat = file_formats()[kind] or wanted
-        """Of the records that it hands out."""
-        self.done = 0
-        """Bytes of the file that are behind the last record handed out."""
-        path = Path(name)
-        if name != STANDARD_INPUT and not path.exists():
-            raise InvalidParameter(f"there is no file {name}")
-        if path.is_dir():
-            raise InvalidParameter(f"{name} is a directory, not a file of records")
-        self.size = path.stat().st_size if path.is_file() else None
-        """Bytes of the file; None where that is not known beforehand."""
-
-    def __iter__(self) -> Iterator[bytes]:
-        self.done = 0
-        if self._kind == ARRAYS:
-            for value, share in rows(Path(self._name), self._declared, self.format):
-                self.done = round(share * (self.size or 0))
-                yield value
-            return
-        split = FORMATS[self.format].files.split
-        try:
-            with self._open() as file:
-                for value, behind in split(file, self._shown, MOST_BYTES):
-                    self.done = behind
-                    yield value
-        except OSError as error:
-            raise BrokenFile(f"{self._shown} cannot be read: {error.strerror}") from error
-
-    @property
-    def _shown(self) -> str:
-        return "standard input" if self._name == STANDARD_INPUT else self._name
-
-    def _open(self) -> nullcontext[BinaryIO] | BinaryIO:
-        if self._name == STANDARD_INPUT:
-            return nullcontext(sys.stdin.buffer)
-        return Path(self._name).open("rb")

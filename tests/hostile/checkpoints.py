@@ -34,8 +34,8 @@ from stream_fs.pipeline.model import decode_model
 from stream_fs.pipeline.ports import Partition, StoredRecord
 from stream_fs.pipeline.state_owner import locate
 from stream_fs.replay.input import RecordSequence
-from stream_fs.replay.journal import MAGIC, Journal, earlier
-from stream_fs.replay.run import check_same
+from stream_fs.replay.journal import MAGIC, Journal, read_saved_run
+from stream_fs.replay.run import check_unchanged
 from stream_fs.selector import rank
 from stream_fs.wire import digest
 from tests.hostile.target import Target
@@ -166,8 +166,8 @@ class InFile:
     def journal(self, data: bytes) -> None:
         journal = Journal(self.path(data))
         journal.close()
-        before = earlier(journal)
-        check_same(journal.name, before.run or {}, {"stream.name": "'a'"})
+        before = read_saved_run(journal)
+        check_unchanged(journal.name, before.run or {}, {"stream.name": "'a'"})
         RecordSequence([], before.input)
 
     def journal_body(self, data: bytes) -> None:

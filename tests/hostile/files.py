@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse
 
 from stream_fs.replay.rewriter import Rewriter
-from stream_fs.replay.sources import MOST_BYTES, rows
+from stream_fs.replay.sources import MAX_RECORD_BYTES, array_rows
 from stream_fs.selector import MultiViewSelector, View
 from stream_fs.wire.records.json_reader import json_lines
 from stream_fs.wire.records.msgpack_reader import msgpack_objects
@@ -25,13 +25,13 @@ VIEWS = records.VIEWS
 
 def lines(data: bytes) -> None:
     rewriter = Rewriter(VIEWS, "json", "msgpack")
-    for value, _ in json_lines(io.BytesIO(data), "file", MOST_BYTES):
+    for value, _ in json_lines(io.BytesIO(data), "file", MAX_RECORD_BYTES):
         rewriter(value)
 
 
 def packed(data: bytes) -> None:
     rewriter = Rewriter(VIEWS, "msgpack", "json")
-    for value, _ in msgpack_objects(io.BytesIO(data), "file", MOST_BYTES):
+    for value, _ in msgpack_objects(io.BytesIO(data), "file", MAX_RECORD_BYTES):
         rewriter(value)
 
 
@@ -39,7 +39,7 @@ class Arrays(InFile):
     """Archives of arrays."""
 
     def records(self, data: bytes) -> None:
-        for _ in rows(self.path(data), VIEWS, "msgpack"):
+        for _ in array_rows(self.path(data), VIEWS, "msgpack"):
             pass
 
     def model(self, data: bytes) -> None:

@@ -25,10 +25,10 @@ from stream_fs.errors import (
     InvalidMessage,
 )
 from stream_fs.pipeline.ports import OutgoingRecord
-from stream_fs.replay.journal import Journal, earlier
+from stream_fs.replay.journal import Journal, read_saved_run
 from stream_fs.replay.outputs import dead_letter_line
 from stream_fs.replay.rewriter import Rewriter
-from stream_fs.replay.sources import rows
+from stream_fs.replay.sources import array_rows
 from stream_fs.selector import MultiViewSelector, View
 from stream_fs.service.configuration import load
 from stream_fs.wire import DeclaredView, Limits, RecordDecoder, decode_ranking, encode_ranking
@@ -161,7 +161,7 @@ def test_notes_that_nobody_has_written(tmp_path: Path, notes: Any) -> None:
     journal.commit([], notes)
     journal.close()
     with pytest.raises(CorruptJournal):
-        earlier(Journal(tmp_path / "journal", writing=False))
+        read_saved_run(Journal(tmp_path / "journal", writing=False))
 
 
 def array(header: bytes, data: bytes = b"", version: bytes = b"\x01\x00") -> bytes:
@@ -194,7 +194,7 @@ def test_arrays_that_are_not_what_they_say(tmp_path: Path, member: bytes, method
         archive.writestr("a.npy", member)
         archive.writestr("header.npy", member)
     with pytest.raises(BrokenFile):
-        list(rows(path, VIEWS[:1], "msgpack"))
+        list(array_rows(path, VIEWS[:1], "msgpack"))
     with pytest.raises(IncompatibleState):
         MultiViewSelector.load(path)
 
@@ -208,14 +208,16 @@ def test_archives_that_zipfile_does_not_know(tmp_path: Path, place: int, value: 
     data[place] = data[data.rindex(b"PK\x01\x02") + place + 2] = value
     (tmp_path / "x.npz").write_bytes(data)
     with pytest.raises(BrokenFile):
-        list(rows(tmp_path / "x.npz", VIEWS[:1], "msgpack"))
+        list(array_rows(tmp_path / "x.npz", VIEWS[:1], "msgpack"))
 
 
 def test_a_compressed_archive_takes_no_more_memory_than_a_block(tmp_path: Path) -> None:
     np.savez_compressed(tmp_path / "x.npz", a=np.zeros((2_000_000, 3), np.float32))
     assert (tmp_path / "x.npz").stat().st_size < 100_000
     tracemalloc.start()
-    for _, _ in zip(range(1000), rows(tmp_path / "x.npz", VIEWS[:1], "msgpack"), strict=False):
+    for _, _ in zip(
+        range(1000), array_rows(tmp_path / "x.npz", VIEWS[:1], "msgpack"), strict=False
+    ):
         pass
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
@@ -227,7 +229,8 @@ def test_arrays_by_column_and_by_row_are_the_same_records(tmp_path: Path) -> Non
     np.savez(tmp_path / "rows.npz", a=given)
     np.savez(tmp_path / "columns.npz", a=np.asfortranarray(given))
     by_row, by_column = (
-        list(rows(tmp_path / f"{name}.npz", VIEWS[:1], "msgpack")) for name in ("rows", "columns")
+        list(array_rows(tmp_path / f"{name}.npz", VIEWS[:1], "msgpack"))
+        for name in ("rows", "columns")
     )
     assert by_row == by_column
     assert len(by_row) == 5

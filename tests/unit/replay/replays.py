@@ -1,4 +1,4 @@
-"""A replay of the test's own: a file of records, and a plan that goes through it."""
+"""Files of records and plans to replay them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BAD = b"\x0c"
 
 
 class Folder:
-    """Records, and where their rankings, dead letters and checkpoint go."""
+    """A folder with records and the outputs and checkpoint of their replay."""
 
     def __init__(self, path: Path, values: list[bytes] | None = None) -> None:
         path.mkdir(exist_ok=True)
@@ -29,14 +29,14 @@ class Folder:
         self.input.write_bytes(b"".join(values))
 
     def plan(self, **changes: Any) -> Plan:
-        """A plan with files of its own; `settings` and `timestamp` may be others."""
+        """A plan with the files of the folder, and other changes."""
         chosen = changes.pop("settings", settings())
         plan: dict[str, Any] = {
             "settings": chosen,
             "topic": TOPIC,
             "sources": [Source(str(self.input), "msgpack", chosen.views, "msgpack")],
             "rankings": FileOutput(self.rankings, ranking_lines(chosen.output_format)),
-            "letters": FileOutput(self.letters, dead_letter_line),
+            "dead_letters": FileOutput(self.letters, dead_letter_line),
             "checkpoint": self.checkpoint,
         }
         return Plan(**{**plan, **changes})
@@ -47,9 +47,9 @@ class Folder:
 
 
 def bad(values: list[bytes]) -> list[bytes]:
-    """The same in a file: what is bad has to be MessagePack, or the rest cannot be found."""
+    """The values for a file: bad ones have to be MessagePack, or the rest cannot be found."""
     return [value if value != b"not a record" else BAD for value in values]
 
 
 VALUES = bad(list(records(130, bad_every=9)))
-"""Seven chunks and a part of the eighth, with dead letters in between."""
+"""Seven chunks and a part of the eighth, with bad records in between."""

@@ -1,4 +1,4 @@
-"""A replay that is killed at any moment ends as one that was not, and refuses to mix two."""
+"""A replay that is killed at any time ends as an undisturbed one, and is not mixed with another."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from stream_fs.pipeline.settings import DeadLetterSettings
 from stream_fs.replay import journal as journal_module
 from stream_fs.replay.journal import Journal
 from stream_fs.replay.outputs import FileOutput, NoOutput, StreamOutput
-from stream_fs.replay.run import LATER, Plan, Summary, check_same, identity, replay
+from stream_fs.replay.run import ADDED_FACTS, Plan, Summary, check_unchanged, replay, run_facts
 from stream_fs.replay.sources import Source
 from tests.unit.pipeline.lives import (
     LETTERS,
@@ -44,7 +44,7 @@ from tests.unit.replay.replays import BAD, VALUES, Folder
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Folder:
-    return Folder(tmp_path / "mine")
+    return Folder(tmp_path / "own")
 
 
 @pytest.fixture(scope="module")
@@ -67,11 +67,11 @@ def crashing(step: str, survived: int) -> Callable[[str], None]:
     return at
 
 
-# --- what comes out -------------------------------------------------------------------------------
+# --- output -------------------------------------------------------------------------------
 
 
 def test_rankings_and_dead_letters_are_those_of_the_service(folder: Folder) -> None:
-    """The same worker on a broker in memory, which numbers and stamps the records alike."""
+    """Compared with a worker on a broker in memory, with the same offsets and timestamps."""
     replay(folder.plan(timestamp=lambda number: 1000 + number))
     made = broker()
     fill(made, VALUES)
@@ -96,32 +96,41 @@ def test_the_summary(folder: Folder) -> None:
     last = json.loads(folder.rankings.read_text().splitlines()[-1])
     assert summary.next == last["offsets"]["next"]
     behind = [value for value in VALUES[summary.next :] if value != BAD]
-    assert summary.waiting == len(behind) > 0
-    assert summary.waiting_letters == 144 - summary.next - len(behind) > 0
+    assert summary.incomplete_records == len(behind) > 0
+    assert summary.incomplete_dead_letters == 144 - summary.next - len(behind) > 0
     letters = len(folder.letters.read_text().splitlines())
-    assert summary.letters == {"malformed": letters}
+    assert summary.dead_letters == {"malformed": letters}
     again = replay(folder.plan())
-    assert (again.rankings, again.chunk, again.waiting) == (0, 8, summary.waiting)
+    assert (again.rankings, again.chunk, again.incomplete_records) == (
+        0,
+        8,
+        summary.incomplete_records,
+    )
     assert again.resumed == summary.next
 
 
-def test_the_summary_counts_no_record_that_an_earlier_life_has_published(folder: Folder) -> None:
-    """The model is older than the last ranking then: chunks are folded in once more."""
+def test_the_summary_does_not_count_records_that_an_earlier_run_has_published(
+    folder: Folder,
+) -> None:
+    """The model is older than the last ranking, and chunks are computed again."""
     whole = replay(Folder(folder.path / "whole").plan())
     seldom = settings(checkpoint_every=100)
     with pytest.raises(Crash):
         replay(folder.plan(settings=seldom), crash_hook=crashing("committed", 7))
     again = replay(folder.plan(settings=seldom))
     assert again.resumed == whole.next
-    assert (again.waiting, again.waiting_letters) == (whole.waiting, whole.waiting_letters)
+    assert (again.incomplete_records, again.incomplete_dead_letters) == (
+        whole.incomplete_records,
+        whole.incomplete_dead_letters,
+    )
 
 
-def test_what_is_skipped_does_not_wait(folder: Folder) -> None:
+def test_skipped_records_are_not_incomplete(folder: Folder) -> None:
     skipping = settings(dead_letters=DeadLetterSettings(policy="skip"))
     summary = replay(folder.plan(settings=skipping))
-    assert summary.letters.total() == VALUES.count(BAD)
-    assert summary.waiting == len([one for one in VALUES[summary.next :] if one != BAD])
-    assert summary.waiting_letters == 0
+    assert summary.dead_letters.total() == VALUES.count(BAD)
+    assert summary.incomplete_records == len([one for one in VALUES[summary.next :] if one != BAD])
+    assert summary.incomplete_dead_letters == 0
 
 
 def test_without_a_checkpoint_it_begins_at_the_beginning(
@@ -133,18 +142,18 @@ def test_without_a_checkpoint_it_begins_at_the_beginning(
     assert not folder.checkpoint.exists()
 
 
-def test_dead_letters_that_nobody_asked_for_are_counted(
+def test_dead_letters_without_an_output_are_counted(
     folder: Folder, undisturbed: tuple[bytes, bytes]
 ) -> None:
-    summary = replay(folder.plan(letters=NoOutput()))
-    assert summary.letters.total() > 5
+    summary = replay(folder.plan(dead_letters=NoOutput()))
+    assert summary.dead_letters.total() > 5
     assert folder.rankings.read_bytes() == undisturbed[0]
 
 
 def test_skipped_records_are_counted(folder: Folder) -> None:
     skipping = settings(dead_letters=DeadLetterSettings("skip"))
     summary = replay(folder.plan(settings=skipping))
-    assert summary.letters == {"malformed": 14}
+    assert summary.dead_letters == {"malformed": 14}
     assert folder.letters.read_bytes() == b""
 
 
@@ -154,10 +163,10 @@ def test_a_flood_of_bad_records_stops_it(folder: Folder) -> None:
         replay(folder.plan(settings=strict))
 
 
-def test_a_file_that_ends_too_early_keeps_what_is_whole(
+def test_an_incomplete_file_is_replayed_to_its_last_complete_record(
     folder: Folder, undisturbed: tuple[bytes, bytes]
 ) -> None:
-    """As when it is still being written; when it is whole, the replay goes on."""
+    """As when it is still being written; once it is complete, the replay continues."""
     whole = folder.input.read_bytes()
     folder.input.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(BrokenFile, match="still being written"):
@@ -168,7 +177,9 @@ def test_a_file_that_ends_too_early_keeps_what_is_whole(
     assert folder.output == undisturbed
 
 
-def test_files_are_one_run_of_records(folder: Folder, undisturbed: tuple[bytes, bytes]) -> None:
+def test_files_are_one_sequence_of_records(
+    folder: Folder, undisturbed: tuple[bytes, bytes]
+) -> None:
     views = settings().views
     sources = []
     for number, part in enumerate((VALUES[:50], VALUES[50:51], VALUES[51:])):
@@ -228,7 +239,7 @@ def test_arrays_and_json_lines_give_the_same_rankings(folder: Folder) -> None:
 @pytest.mark.parametrize(
     "step", ["updated", "begun", "snapshot sent", "records sent", "committed", "advised"]
 )
-def test_killed_at_a_step_it_ends_as_if_it_was_not(
+def test_killed_at_a_step_the_output_is_undisturbed(
     folder: Folder, undisturbed: tuple[bytes, bytes], step: str, survived: int
 ) -> None:
     times = survived if step != "snapshot sent" else min(survived, 1)
@@ -247,10 +258,10 @@ def test_killed_while_the_journal_is_written(
     commit: int,
     share: float,
 ) -> None:
-    """Rankings are in their file already; of the checkpoint's transaction only a part is."""
+    """The rankings are in their file, but only a part of the journal's transaction is."""
     sizes = [0]
 
-    def dying(file: BinaryIO) -> None:
+    def crash(file: BinaryIO) -> None:
         file.flush()
         sizes.append(folder.checkpoint.stat().st_size)
         if len(sizes) == commit + 2:
@@ -259,7 +270,7 @@ def test_killed_while_the_journal_is_written(
             raise Crash("the journal is written")
 
     with monkeypatch.context() as patch:
-        patch.setattr(journal_module, "_synced", dying)
+        patch.setattr(journal_module, "_synchronise", crash)
         with pytest.raises(Crash):
             replay(folder.plan())
     replay(folder.plan())
@@ -269,7 +280,7 @@ def test_killed_while_the_journal_is_written(
 @pytest.mark.parametrize(
     "rest", [b"", b"half a line", b'{"a whole": "line"}\n', b"more than follows" * 10_000]
 )
-def test_what_is_behind_the_checkpoint_is_cut_off(
+def test_output_behind_the_checkpoint_is_truncated(
     folder: Folder, undisturbed: tuple[bytes, bytes], rest: bytes
 ) -> None:
     with pytest.raises(Crash):
@@ -281,21 +292,21 @@ def test_what_is_behind_the_checkpoint_is_cut_off(
     assert folder.output == undisturbed
 
 
-def test_stop_requests_it_saves_its_model(folder: Folder, undisturbed: tuple[bytes, bytes]) -> None:
-    asked: list[Summary] = []
+def test_a_stop_request_saves_the_model(folder: Folder, undisturbed: tuple[bytes, bytes]) -> None:
+    requested: list[Summary] = []
 
-    def told(summary: Summary) -> None:
+    def report(summary: Summary) -> None:
         if summary.chunk == 5:  # a snapshot is due at 1 and 4
-            asked.append(summary)
+            requested.append(summary)
 
-    replay(folder.plan(), stopping=lambda: bool(asked), told=told)
+    replay(folder.plan(), stop_requested=lambda: bool(requested), report=report)
     steps: list[str] = []
     replay(folder.plan(), crash_hook=steps.append)
     assert folder.output == undisturbed
-    assert steps.count("updated") == 3  # nothing that was published is computed again
+    assert steps.count("updated") == 3  # no published chunk is computed again
 
 
-def test_a_file_that_has_grown_is_gone_on_with(
+def test_a_file_that_has_grown_is_continued(
     folder: Folder, undisturbed: tuple[bytes, bytes]
 ) -> None:
     folder.fill(VALUES[:70])
@@ -305,8 +316,8 @@ def test_a_file_that_has_grown_is_gone_on_with(
     assert folder.output == undisturbed
 
 
-def test_a_ranking_that_comes_out_otherwise_is_remarked(folder: Folder) -> None:
-    """As on another CPU: the model is restored, and the chunks behind it are computed again."""
+def test_a_ranking_that_differs_when_computed_again_is_a_warning(folder: Folder) -> None:
+    """As on another CPU: the model is restored, and later chunks are computed again."""
     with pytest.raises(Crash):
         replay(folder.plan(), crash_hook=crashing("advised", 5))
     journal = Journal(folder.checkpoint)
@@ -315,12 +326,12 @@ def test_a_ranking_that_comes_out_otherwise_is_remarked(folder: Folder) -> None:
     altered = StoredRecord(journal.reserve(), last.key, encode_progress(progress))
     journal.commit([altered], {})
     journal.close()
-    assert replay(folder.plan()).remarks == [
-        "chunk 6, computed again, is not as it was written: another CPU?"
+    assert replay(folder.plan()).warnings == [
+        "the ranking of chunk 6 differs when computed again: another CPU?"
     ]
 
 
-def test_a_damaged_model_is_remarked(folder: Folder, undisturbed: tuple[bytes, bytes]) -> None:
+def test_a_damaged_model_is_a_warning(folder: Folder, undisturbed: tuple[bytes, bytes]) -> None:
     with pytest.raises(Crash):
         replay(folder.plan(), crash_hook=crashing("advised", 5))
     journal = Journal(folder.checkpoint)
@@ -335,12 +346,12 @@ def test_a_damaged_model_is_remarked(folder: Folder, undisturbed: tuple[bytes, b
     damaged.end = journal.end
     damaged.commit(altered, journal.notes)
     damaged.close()
-    (remark,) = replay(folder.plan()).remarks
-    assert remark.startswith("an older model was used: ")
+    (warning,) = replay(folder.plan()).warnings
+    assert warning.startswith("an older model was used: ")
     assert folder.output == undisturbed
 
 
-# --- what is not the same replay ------------------------------------------------------------------
+# --- another replay ------------------------------------------------------------------
 
 
 def changes() -> Iterator[tuple[str, dict[str, Any]]]:
@@ -350,8 +361,8 @@ def changes() -> Iterator[tuple[str, dict[str, Any]]]:
     yield "output.top: None → 2", {"settings": settings(output_top=2)}
     yield "output.format: 'json' → 'msgpack'", {"settings": settings(output_format="msgpack")}
     yield "stream.name: 's' → 't'", {"settings": settings(stream="t")}
-    yield "dead letters kept: True → False", {"letters": NoOutput()}
-    yield "--first-timestamp: not there → 7", {"more": {"--first-timestamp": 7}}
+    yield "dead letters kept: True → False", {"dead_letters": NoOutput()}
+    yield "--first-timestamp: absent → 7", {"more_facts": {"--first-timestamp": 7}}
     seeded = replace(usual.params, seed=usual.params.seed + 1)
     yield "selector.seed: 0 → 1", {"settings": settings(params=seeded)}
 
@@ -370,31 +381,31 @@ def test_another_configuration_is_refused(
 
 
 def test_a_checkpoint_of_an_earlier_release_is_continued(folder: Folder) -> None:
-    """Its keys name no owner, and its notes lack some facts."""
+    """Its keys name no owner, and some facts are missing in its notes."""
     replay(folder.plan())
     whole = folder.output
     other = Folder(folder.path / "other", VALUES[:80])
     replay(other.plan())
-    as_written_before(other.checkpoint)
+    as_written_by_release_0_1(other.checkpoint)
     other.fill(VALUES)
     summary = replay(other.plan())
     assert other.output == whole
-    assert summary.remarks == []
+    assert summary.warnings == []
 
 
-def as_written_before(path: Path) -> None:
-    """Turn a checkpoint into what releases up to 0.1 wrote."""
+def as_written_by_release_0_1(path: Path) -> None:
+    """Convert a checkpoint into one of releases up to 0.1."""
     journal = Journal(path, writing=False)
     records, notes = list(journal.records), dict(journal.notes)
     journal.close()
-    notes["run"] = {name: value for name, value in notes["run"].items() if name not in LATER}
+    notes["run"] = {name: value for name, value in notes["run"].items() if name not in ADDED_FACTS}
     path.unlink()
     journal = Journal(path)
     rewritten = []
     for record in records:
         parsed = parse_key(record.key)
         assert parsed is not None
-        if parsed.keys.owner is None:  # the marker, which they did not write
+        if parsed.keys.owner is None:  # the marker, which these do not write
             continue
         keys = replace(parsed.keys, owner=None)
         key, value = keys.progress, record.value
@@ -412,37 +423,37 @@ def as_written_before(path: Path) -> None:
     journal.close()
 
 
-def test_a_checkpoint_of_an_earlier_release_lacks_some_facts() -> None:
-    now = identity(settings(), TOPIC, {})
+def test_facts_may_be_missing_in_a_checkpoint_of_an_earlier_release() -> None:
+    now = run_facts(settings(), TOPIC, {})
     before = {name: value for name, value in now.items() if "max_open_bytes" not in name}
-    check_same("checkpoint", before, now)
+    check_unchanged("checkpoint", before, now)
     with pytest.raises(ReplayChanged, match="max_open_bytes"):
-        check_same("checkpoint", {**now, "dead_letters.max_open_bytes": "7"}, now)
+        check_unchanged("checkpoint", {**now, "dead_letters.max_open_bytes": "7"}, now)
     without_policy = {name: value for name, value in now.items() if "policy" not in name}
-    with pytest.raises(ReplayChanged, match="policy: not there"):
-        check_same("checkpoint", without_policy, now)
+    with pytest.raises(ReplayChanged, match="policy: absent"):
+        check_unchanged("checkpoint", without_policy, now)
 
 
 @pytest.mark.parametrize(
-    ("values", "told"),
+    ("values", "message"),
     [
         (VALUES[:60], "is 1[0-9]+ records into the input, which has only 60"),
-        ([VALUES[1], VALUES[0], *VALUES[2:]], "records are not those that the checkpoint"),
-        (VALUES[1:], "records are not those that the checkpoint"),
+        ([VALUES[1], VALUES[0], *VALUES[2:]], "records are not those of which the checkpoint"),
+        (VALUES[1:], "records are not those of which the checkpoint"),
     ],
 )
-def test_other_input_is_refused(folder: Folder, values: list[bytes], told: str) -> None:
-    """Also with a model that is older than the last ranking, so that records are read again."""
+def test_other_input_is_refused(folder: Folder, values: list[bytes], message: str) -> None:
+    """The model is older than the last ranking, so records are read again."""
     with pytest.raises(Crash):
         replay(folder.plan(), crash_hook=crashing("advised", 5))
     before = folder.output, folder.checkpoint.read_bytes()
     folder.fill(values)
-    with pytest.raises(InputChanged, match=told):
+    with pytest.raises(InputChanged, match=message):
         replay(folder.plan())
     assert (folder.output, folder.checkpoint.read_bytes()) == before
 
 
-def test_output_that_is_gone_is_refused(folder: Folder) -> None:
+def test_missing_output_is_refused(folder: Folder) -> None:
     replay(folder.plan())
     folder.rankings.write_bytes(folder.rankings.read_bytes()[:-1])
     with pytest.raises(ReplayChanged, match=r"rankings.jsonl: \d+ bytes → \d+ bytes"):
@@ -452,19 +463,19 @@ def test_output_that_is_gone_is_refused(folder: Folder) -> None:
         replay(folder.plan())
 
 
-def test_a_stream_has_nothing_to_go_back_to(folder: Folder) -> None:
+def test_a_stream_cannot_be_resumed(folder: Folder) -> None:
     replay(folder.plan())
     with pytest.raises(ReplayChanged, match="a file → a stream"), folder.input.open("rb") as some:
         replay(folder.plan(rankings=StreamOutput(some, lambda _: b"")))
 
 
-def test_a_file_that_cannot_be_cut_back_is_refused(tmp_path: Path) -> None:
+def test_an_output_that_cannot_be_truncated_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidParameter, match="not a plain file"):
         FileOutput(tmp_path, lambda _: b"")
 
 
-def test_a_model_that_means_something_else_is_refused(folder: Folder) -> None:
-    """Where the journal does not say how the replay was begun, as after an import."""
+def test_a_model_of_other_parameters_is_refused(folder: Folder) -> None:
+    """Where the journal has no facts, as after an import."""
     replay(folder.plan())
     journal = Journal(folder.checkpoint)
     journal.commit([], {"run": None})
@@ -476,4 +487,4 @@ def test_a_model_that_means_something_else_is_refused(folder: Folder) -> None:
 
 def test_the_plan_stands_for_the_first_partition(folder: Folder) -> None:
     plan: Plan = folder.plan()
-    assert str(plan.place) == "in/0"
+    assert str(plan.partition) == "in/0"

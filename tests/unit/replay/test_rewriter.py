@@ -1,4 +1,4 @@
-"""Records written anew: nothing changes but what was asked for."""
+"""Conversion of records changes only what was requested."""
 
 from __future__ import annotations
 
@@ -35,19 +35,21 @@ def decoded(value: bytes, format: RecordFormat) -> dict[str, Any]:
 
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("value", [b"not a record", b"", b"17", b"\x81\xa5views\x01", b'{"v": 1}'])
-def test_what_is_no_record_comes_out_as_it_went_in(format: RecordFormat, value: bytes) -> None:
+def test_a_value_that_is_not_a_record_is_not_changed(format: RecordFormat, value: bytes) -> None:
     for other in FORMATS:
         assert Rewriter(VIEWS, format, other, missing=0.9)(value) == value
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_what_is_as_it_should_be_stays_byte_for_byte(format: RecordFormat) -> None:
+def test_a_record_that_needs_no_change_is_returned_byte_for_byte(format: RecordFormat) -> None:
     value = encoded(format, **RECORD) + (b" " if format == "json" else b"")
     assert Rewriter(VIEWS, format, format)(value) is value
 
 
 @pytest.mark.parametrize(("read", "written"), list(itertools.permutations(FORMATS)))
-def test_the_other_format_means_the_same(read: RecordFormat, written: RecordFormat) -> None:
+def test_a_record_in_the_other_format_has_the_same_values(
+    read: RecordFormat, written: RecordFormat
+) -> None:
     value = encoded(read, **RECORD)
     changed = Rewriter(VIEWS, read, written)(value)
     assert changed != value
@@ -57,19 +59,19 @@ def test_the_other_format_means_the_same(read: RecordFormat, written: RecordForm
         assert np.array_equal(before[name], after[name])
 
 
-def test_what_json_cannot_say_stays_as_it_is() -> None:
+def test_a_record_that_json_cannot_express_is_not_changed() -> None:
     for views in ({"a": b"12345"}, {"unknown": b"1234"}, {"a": msgpack.ExtType(5, b"")}):
         value = msgpack.packb({"v": 1, "views": views})
         assert Rewriter(VIEWS, "msgpack", "json")(value) == value
 
 
 @pytest.mark.parametrize(("read", "written"), list(itertools.product(FORMATS, FORMATS)))
-def test_views_are_left_out_and_one_is_kept(read: RecordFormat, written: RecordFormat) -> None:
+def test_views_are_removed_and_one_is_kept(read: RecordFormat, written: RecordFormat) -> None:
     rewrite = Rewriter(VIEWS, read, written, missing=0.5, seed=3)
     value = encoded(read, **RECORD)
     kept = [tuple(decoded(rewrite(value), written)) for _ in range(800)]
     assert all(kept)
-    # 2^-3 of the records would lose everything, and keep one of three instead.
+    # 2^-3 of the records would lose all views, and keep one of the three instead.
     expected = 0.5 + 0.125 / 3
     for name in RECORD:
         share = sum(name in views for views in kept) / len(kept)
@@ -78,7 +80,7 @@ def test_views_are_left_out_and_one_is_kept(read: RecordFormat, written: RecordF
     assert [tuple(decoded(again(value), written)) for _ in range(800)] == kept
 
 
-def test_a_view_that_is_missing_already_is_not_the_one_that_is_kept() -> None:
+def test_the_view_that_is_kept_is_not_a_missing_one() -> None:
     rewrite = Rewriter(VIEWS, "json", "json", missing=0.99)
     value = encoded("json", a=None, b=[1, 2])
     for _ in range(200):
@@ -86,6 +88,6 @@ def test_a_view_that_is_missing_already_is_not_the_one_that_is_kept() -> None:
 
 
 @pytest.mark.parametrize("share", [-0.1, 1.0, float("nan")])
-def test_a_share_that_keeps_nothing_is_refused(share: float) -> None:
+def test_an_invalid_share_is_refused(share: float) -> None:
     with pytest.raises(InvalidParameter, match="share of missing views"):
         Rewriter(VIEWS, "json", "json", missing=share)

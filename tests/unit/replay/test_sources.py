@@ -1,4 +1,4 @@
-"""Files of records: what is a record in each format, and what is not a file of records at all."""
+"""Reading records of each file format, and refusing other files."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def written(path: Path, content: bytes) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("name", "said", "expected"),
+    ("name", "given", "expected"),
     [
         ("x.jsonl", None, "jsonl"),
         ("x.ndjson", None, "jsonl"),
@@ -43,19 +43,19 @@ def written(path: Path, content: bytes) -> Path:
         ("-", "msgpack", "msgpack"),
     ],
 )
-def test_the_name_or_the_user_tells_the_format(name: str, said: Any, expected: str) -> None:
-    assert file_format(name, said) == expected
+def test_the_format_is_given_or_known_by_the_suffix(name: str, given: Any, expected: str) -> None:
+    assert file_format(name, given) == expected
 
 
 @pytest.mark.parametrize(
-    ("name", "said"), [("x.json", None), ("x", None), ("-", None), ("-", "npz")]
+    ("name", "given"), [("x.json", None), ("x", None), ("-", None), ("-", "npz")]
 )
-def test_a_format_that_nobody_tells_is_asked_for(name: str, said: Any) -> None:
+def test_an_unknown_format_has_to_be_given(name: str, given: Any) -> None:
     with pytest.raises(InvalidParameter, match=r"--format|name the file"):
-        file_format(name, said)
+        file_format(name, given)
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_file(tmp_path: Path) -> None:
     with pytest.raises(InvalidParameter, match="there is no file"):
         source(tmp_path / "x.jsonl")
     (tmp_path / "y.jsonl").mkdir()
@@ -66,7 +66,7 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 # --- JSON lines -----------------------------------------------------------------------------------
 
 
-def test_lines_as_they_are_but_for_their_ends_and_empty_ones(tmp_path: Path) -> None:
+def test_lines_without_their_ends_and_without_empty_ones(tmp_path: Path) -> None:
     path = written(tmp_path / "x.jsonl", b'{"v":1}\n\n not json\r\n  \n{"last": true}')
     found = source(path)
     assert list(found) == [b'{"v":1}', b" not json", b'{"last": true}']
@@ -75,8 +75,8 @@ def test_lines_as_they_are_but_for_their_ends_and_empty_ones(tmp_path: Path) -> 
     assert list(found) == [b'{"v":1}', b" not json", b'{"last": true}']  # from the beginning
 
 
-def test_a_line_without_end_is_no_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "MOST_BYTES", 100)
+def test_a_line_that_is_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "MAX_RECORD_BYTES", 100)
     path = written(tmp_path / "x.jsonl", b"{}\n" + b"x" * 100 + b"\n" + b"y" * 1000)
     with pytest.raises(BrokenFile, match="begins at byte 3 has more than 100 bytes"):
         list(source(path))
@@ -86,9 +86,7 @@ def test_a_line_without_end_is_no_line(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("block", [1, 7, 1 << 20])
-def test_records_that_follow_each_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int
-) -> None:
+def test_consecutive_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int) -> None:
     monkeypatch.setattr(msgpack_reader, "FILE_BLOCK_BYTES", block)
     values = [*GOOD, msgpack.packb(17), msgpack.packb("no record"), msgpack.packb({})]
     found = source(written(tmp_path / "x.msgpack", b"".join(values)))
@@ -97,7 +95,7 @@ def test_records_that_follow_each_other(
     assert found.done == found.size
 
 
-def test_a_file_that_ends_too_early_names_the_record(tmp_path: Path) -> None:
+def test_an_incomplete_file_is_refused_with_the_position_of_the_record(tmp_path: Path) -> None:
     path = written(tmp_path / "x.msgpack", b"".join(GOOD)[:-1])
     records = iter(source(path))
     assert [next(records) for _ in range(4)] == GOOD[:4]
@@ -106,7 +104,7 @@ def test_a_file_that_ends_too_early_names_the_record(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("block", [1, 1 << 20])
-def test_what_is_not_message_pack_names_its_place(
+def test_bytes_that_are_not_messagepack_are_refused_with_their_position(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int
 ) -> None:
     monkeypatch.setattr(msgpack_reader, "FILE_BLOCK_BYTES", block)
@@ -119,13 +117,13 @@ def test_what_is_not_message_pack_names_its_place(
 
 
 @pytest.mark.parametrize("content", [b'{"v": 1}\n', b"PK\x03\x04", b"\x93\x01\x02\x03"])
-def test_a_file_of_another_kind_is_not_taken_apart(tmp_path: Path, content: bytes) -> None:
+def test_a_file_of_another_kind_is_refused(tmp_path: Path, content: bytes) -> None:
     with pytest.raises(BrokenFile, match="is not a file of records in MessagePack"):
         list(source(written(tmp_path / "x.msgpack", content)))
 
 
-def test_a_record_that_claims_to_be_huge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "MOST_BYTES", 5000)
+def test_a_record_with_a_huge_length(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "MAX_RECORD_BYTES", 5000)
     monkeypatch.setattr(msgpack_reader, "FILE_BLOCK_BYTES", 1000)
     huge = b"\x81\xa1x\xc6\xff\xff\xff\xff" + b"y" * 20_000
     with pytest.raises(BrokenFile, match=f"begins at byte {len(GOOD[0])} has more than 5000"):
@@ -163,12 +161,12 @@ def test_memory_does_not_grow_with_the_file(split: Any, record: bytes) -> None:
     file = io.BufferedReader(Endless(), 1 << 16)
     tracemalloc.start()
     try:
-        count = sum(1 for _ in split(file, "x", sources.MOST_BYTES))
-        _, most = tracemalloc.get_traced_memory()
+        count = sum(1 for _ in split(file, "x", sources.MAX_RECORD_BYTES))
+        _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
     assert count == 64 * sources.BLOCK_BYTES // len(record)
-    assert most < 12 * sources.BLOCK_BYTES
+    assert peak < 12 * sources.BLOCK_BYTES
 
 
 # --- arrays ---------------------------------------------------------------------------------------
@@ -203,7 +201,7 @@ def test_rows_of_arrays(tmp_path: Path, names: tuple[str, str], wanted: RecordFo
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [
         ({"a": np.ones((2, 3))}, "needs arrays named a, b, or view_0 … view_1"),
         ({"view_0": np.ones((2, 3))}, "it has view_0"),
@@ -214,13 +212,13 @@ def test_rows_of_arrays(tmp_path: Path, names: tuple[str, str], wanted: RecordFo
         ({"a": np.ones((2, 3)), "b": np.full((2, 2), "x")}, "b is of type <U1, not numbers"),
     ],
 )
-def test_arrays_that_are_not_the_views(tmp_path: Path, given: Any, told: str) -> None:
+def test_arrays_that_differ_from_the_views(tmp_path: Path, given: Any, message: str) -> None:
     np.savez(tmp_path / "x.npz", **given)
-    with pytest.raises(BrokenFile, match=told):
+    with pytest.raises(BrokenFile, match=message):
         list(source(tmp_path / "x.npz"))
 
 
-def test_a_file_that_is_no_archive(tmp_path: Path) -> None:
+def test_a_file_that_is_not_an_archive(tmp_path: Path) -> None:
     with pytest.raises(BrokenFile, match=r"cannot be read as \.npz"):
         list(source(written(tmp_path / "x.npz", b"nothing of the kind")))
     np.save(tmp_path / "one.npy", np.ones(3))
