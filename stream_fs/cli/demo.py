@@ -27,7 +27,7 @@ def add(commands: Commands) -> None:
 
 def _demo(arguments: Arguments) -> ExitCode:
     # Here, because it needs an extra that the other commands do not.
-    from stream_fs.demo.scenario import play
+    from stream_fs.demo.scenario import run_demo
 
-    play(Console(), keep=arguments.keep)
+    run_demo(Console(), keep=arguments.keep)
     return ExitCode.OK

@@ -1,44 +1,45 @@
-"""`stream-fs evaluate`: how good the rankings are."""
+"""`stream-fs evaluate`: rankings compared with baselines."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stream_fs.cli.arguments import Arguments, Commands, above_zero, add_debug, count
+from stream_fs.evaluate.experiments import experiment_names
 from stream_fs.service.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from stream_fs.evaluate.plan import Measurement
 
-DEFAULT_SHARES = (0.1, 0.2, 0.3, 0.4, 0.5)
 QUICK_SHARES = (0.1, 0.3, 0.5)
 QUICK_REPETITIONS = 2
 QUICK_ROWS = 500
-LEAST_ROWS = 50
+MIN_ROWS = 50
 
 
 def add(commands: Commands) -> None:
     """Register the command."""
     parser = commands.add_parser(
         "evaluate",
-        help="measure how good the rankings are (extra `evaluate`)",
-        description="Measures the selector against baselines by the paper's protocol, and writes "
-        "report.html, report.md and the rows as CSV. What the output directory already has is not "
-        "measured again: a run that was stopped goes on. Needs the extra: "
+        help="compare the rankings with baselines (extra `evaluate`)",
+        description="Compares the selector with baselines by the paper's protocol, and writes "
+        "report.html, report.md and the measured rows as CSV. Measurements that are already in the "
+        "output directory are not repeated: an interrupted run continues. Requires the extra: "
         "pip install 'stream-fs[evaluate]'.",
     )
     option = parser.add_argument
-    option("--output", metavar="DIR", type=Path, required=True, help="where results are kept")
+    option("--output", metavar="DIR", type=Path, required=True, help="directory of the results")
     option(
         "--data",
         metavar="DIR",
         type=Path,
-        help="directory with NAME.npz (view_0, view_1, …, labels); without it only the built-in "
-        "sets digits, breast-cancer and topics take part",
+        help="directory with data sets NAME.npz (view_0, view_1, …, labels), in addition to the "
+        "built-in ones: digits, breast-cancer, topics",
     )
     option("--sets", metavar="NAME", nargs="+", default=[], help="data sets (default: all)")
     option(
@@ -46,15 +47,13 @@ def add(commands: Commands) -> None:
         metavar="NAME",
         nargs="+",
         default=[],
-        help="experiments (default: all): ranking, grid, traits, stability, drift, speed, "
-        "convergence, ablation, missing, sensitivity, judging, merging, merging-long",
+        help=f"experiments (default: all): {', '.join(experiment_names())}",
     )
     option("--repetitions", metavar="N", type=count, help="repetitions (default: 5)")
     option(
         "--missing",
         metavar="SHARE",
         type=_share,
-        default=0.5,
         help="share of every view's instances that is removed (default: 0.5)",
     )
     option(
@@ -68,13 +67,13 @@ def add(commands: Commands) -> None:
         "--masks",
         choices=["random", "published"],
         default="random",
-        help="remove views at random, or as NAME_wen_folds.npz says (default: random)",
+        help="remove views at random, or by the masks in NAME_wen_folds.npz (default: random)",
     )
     option(
         "--rows",
         metavar="N",
         type=_rows,
-        help="of larger data sets, take so many rows at random (default: all)",
+        help="size of the random sample that represents a larger data set (default: all rows)",
     )
     option(
         "--quick",
@@ -82,26 +81,35 @@ def add(commands: Commands) -> None:
         help="two minutes: digits and breast-cancer unless --sets names others, 500 rows, few "
         "repetitions and settings",
     )
-    option("--report-only", action="store_true", help="write the report of what is there, and end")
+    option(
+        "--report-only",
+        action="store_true",
+        help="only write the report, from the existing results",
+    )
     add_debug(parser)
     parser.set_defaults(command=_evaluate)
 
 
 def _evaluate(arguments: Arguments) -> ExitCode:
-    # Here, so that the other commands need neither scikit-learn nor matplotlib.
+    # Imported here, because only this command requires the extra.
     from stream_fs.evaluate.plan import Options
-    from stream_fs.evaluate.run import Request, evaluate
+    from stream_fs.evaluate.run import EvaluationRequest, evaluate
 
-    quick = arguments.quick
-    options = Options(
-        repetitions=arguments.repetitions or (QUICK_REPETITIONS if quick else 5),
-        missing=arguments.missing,
-        shares=tuple(arguments.shares or (QUICK_SHARES if quick else DEFAULT_SHARES)),
-        masks=arguments.masks,
-        rows=arguments.rows or (QUICK_ROWS if quick else None),
-        quick=quick,
+    options = Options(masks=arguments.masks, quick=arguments.quick)
+    if options.quick:
+        options = replace(
+            options, repetitions=QUICK_REPETITIONS, shares=QUICK_SHARES, rows=QUICK_ROWS
+        )
+    given = {
+        "repetitions": arguments.repetitions,
+        "missing": arguments.missing,
+        "shares": arguments.shares and tuple(arguments.shares),
+        "rows": arguments.rows,
+    }
+    options = replace(
+        options, **{name: value for name, value in given.items() if value is not None}
     )
-    request = Request(
+    request = EvaluationRequest(
         output=arguments.output,
         data=arguments.data,
         sets=tuple(arguments.sets),
@@ -116,7 +124,7 @@ def _evaluate(arguments: Arguments) -> ExitCode:
 
 @contextmanager
 def progress(done: int, planned: int) -> Iterator[Callable[[Measurement], None]]:
-    """A bar on standard error with the time that is left; lines where there is no terminal."""
+    """A bar on standard error with the remaining time; without a terminal, one line each."""
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -136,16 +144,17 @@ def progress(done: int, planned: int) -> Iterator[Callable[[Measurement], None]]
         TextColumn("{task.description}"),
     )
     with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
-        shown = bar.add_task("", total=planned, completed=done)
+        task = bar.add_task("", total=planned, completed=done)
         finished = done
 
-        def advance(task: Measurement) -> None:
+        def advance(measurement: Measurement) -> None:
             nonlocal finished
             finished += 1
-            what = " ".join([task.experiment, task.dataset, str(task.settings.get("method", ""))])
-            bar.update(shown, completed=finished, description=what)
+            parts = (measurement.experiment, measurement.dataset, measurement.subject)
+            description = " ".join(filter(None, parts))
+            bar.update(task, completed=finished, description=description)
             if not console.is_terminal:
-                console.print(f"{finished}/{planned} {what}", highlight=False)
+                console.print(f"{finished}/{planned} {description}", highlight=False)
 
         yield advance
 
@@ -159,6 +168,6 @@ def _share(text: str) -> float:
 
 def _rows(text: str) -> int:
     value = count(text)
-    if value < LEAST_ROWS:
-        raise argparse.ArgumentTypeError(f"should be a whole number from {LEAST_ROWS}")
+    if value < MIN_ROWS:
+        raise argparse.ArgumentTypeError(f"should be a whole number from {MIN_ROWS}")
     return value

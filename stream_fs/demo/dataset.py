@@ -125,7 +125,7 @@ SHARE: Final = 0.3
 
 
 @dataclass(frozen=True)
-class Stream:
+class DemoStream:
     """What is streamed, and the files that say so."""
 
     views: Sequence[DigitsView]
@@ -152,7 +152,7 @@ class Stream:
         return times * self.records // CHUNK
 
 
-def prepare(directory: Path, name: str, bootstrap: str, port: int) -> Stream:
+def prepare(directory: Path, name: str, bootstrap: str, port: int) -> DemoStream:
     """Write the data and the configuration into the directory."""
     generator = np.random.default_rng(0)
     views, labels = digits(generator)
@@ -166,7 +166,7 @@ def prepare(directory: Path, name: str, bootstrap: str, port: int) -> Stream:
     }
     np.savez(data, allow_pickle=False, **rows)
     config.write_text(_configuration(views, name, bootstrap, port), encoding="utf-8")
-    return Stream(views, labels, len(order), data, config, f"http://127.0.0.1:{port}")
+    return DemoStream(views, labels, len(order), data, config, f"http://127.0.0.1:{port}")
 
 
 def _configuration(views: Iterable[DigitsView], name: str, bootstrap: str, port: int) -> str:

@@ -15,13 +15,13 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from stream_fs.demo.dataset import Stream
-from stream_fs.demo.subprocesses import Background, DemoFailed
+from stream_fs.demo.dataset import DemoStream
+from stream_fs.demo.subprocesses import BackgroundCommand, DemoError
 from stream_fs.wire import RankingMessage, decode_ranking
 from stream_fs.wire.rankings.message import RankedView
 
 
-class Lines:
+class LineReader:
     """The whole lines that are appended to a file, each once."""
 
     def __init__(self, path: Path) -> None:
@@ -41,43 +41,43 @@ class Lines:
                 yield line
 
 
-PATIENCE: Final = 180.0
+TIMEOUT: Final = 180.0
 """Seconds without any news after which something must be wrong."""
 _LOOK: Final = 0.1
 
 
 @dataclass(frozen=True)
-class Seen:
+class TimedRanking:
     """A ranking, and when it was seen."""
 
     ranking: RankingMessage
     time: float
 
 
-def follow(
-    path: Path, last: int, parts: Callable[[], list[Background]], clock: Callable[[], float]
-) -> Iterator[Seen]:
+def follow_rankings(
+    path: Path, last: int, parts: Callable[[], list[BackgroundCommand]], clock: Callable[[], float]
+) -> Iterator[TimedRanking]:
     """The rankings in a growing file up to the one with this sequence, as they appear.
 
     Raises `DemoFailed` when a part of the demo ends badly, or when nothing comes any more.
     """
-    lines, news = Lines(path), clock()
+    lines, news = LineReader(path), clock()
     while True:
         # Looked at before the file: what ended in order may have written until then.
         for part in parts():
             part.check()
         for line in lines.new():
             news = clock()
-            seen = Seen(decode_ranking(line), news)
+            seen = TimedRanking(decode_ranking(line), news)
             yield seen
             if seen.ranking.sequence >= last:
                 return
-        if clock() - news > PATIENCE:
-            raise DemoFailed(f"no ranking for {PATIENCE:.0f} s")
+        if clock() - news > TIMEOUT:
+            raise DemoError(f"no ranking for {TIMEOUT:.0f} s")
         time.sleep(_LOOK)
 
 
-def speed(seen: Sequence[Seen]) -> float | None:
+def speed(seen: Sequence[TimedRanking]) -> float | None:
     """Records in a second from the first of these rankings to the last; None for too few."""
     if len(seen) < 2 or seen[-1].time <= seen[0].time:
         return None
@@ -93,10 +93,10 @@ _TOLD_EVERY = 5
 """Where there is no terminal."""
 
 
-class Screen:
+class DemoDisplay:
     """A table that changes in place on a terminal; elsewhere a line for some of the rankings."""
 
-    def __init__(self, console: Console, stream: Stream, passes: int) -> None:
+    def __init__(self, console: Console, stream: DemoStream, passes: int) -> None:
         """`passes` is how often the file of the stream is streamed."""
         self._console = console
         self._records = passes * stream.records
@@ -104,7 +104,7 @@ class Screen:
         self._live: Live | None = None
 
     @contextmanager
-    def shown(self) -> Iterator[None]:
+    def live(self) -> Iterator[None]:
         """As long as there is something to show; the last state stays."""
         if not self._console.is_terminal:
             yield

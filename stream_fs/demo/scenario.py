@@ -20,10 +20,15 @@ from stream_fs.broker import BrokerUnavailable, running_broker
 from stream_fs.broker.guarded_process import guarded_directory
 from stream_fs.broker.node import free_ports, is_free
 from stream_fs.broker.session import ExternalBroker
-from stream_fs.demo.dataset import NAME, Stream, prepare
-from stream_fs.demo.display import PATIENCE, Screen, Seen, follow
-from stream_fs.demo.subprocesses import Background, Commands, DemoFailed, without_settings
-from stream_fs.demo.summary import described, summary
+from stream_fs.demo.dataset import NAME, DemoStream, prepare
+from stream_fs.demo.display import TIMEOUT, DemoDisplay, TimedRanking, follow_rankings
+from stream_fs.demo.subprocesses import (
+    BackgroundCommand,
+    CommandRunner,
+    DemoError,
+    without_configuration,
+)
+from stream_fs.demo.summary import describe, summary
 from stream_fs.errors import StreamFsError
 from stream_fs.kafka import Topics
 from stream_fs.service.configuration import load
@@ -42,15 +47,15 @@ class Stage:
     """Where the demo takes place."""
 
     console: Console
-    commands: Commands
-    stream: Stream
+    commands: CommandRunner
+    stream: DemoStream
 
     def say(self, text: str) -> None:
         """Tell the user."""
         self.console.print(text, highlight=False, markup=False, soft_wrap=True)
 
 
-def play(console: Console, *, keep: bool) -> None:
+def run_demo(console: Console, *, keep: bool) -> None:
     """Run the demo; with `keep`, until it is interrupted."""
     with ExitStack() as stack:
         directory = stack.enter_context(guarded_directory("stream-fs-demo-"))
@@ -77,13 +82,15 @@ def play(console: Console, *, keep: bool) -> None:
 def _stage(console: Console, directory: Path, bootstrap: str, name: str) -> Stage:
     port = _PORT if is_free(_PORT) else free_ports(1)[0]
     stream = prepare(directory, name, bootstrap, port)
-    return Stage(console, Commands(console, directory, without_settings(os.environ)), stream)
+    return Stage(
+        console, CommandRunner(console, directory, without_configuration(os.environ)), stream
+    )
 
 
 def _with_broker(stage: Stage, *, keep: bool) -> None:
     stream, commands = stage.stream, stage.commands
     config = ("--config", str(stream.config))
-    stage.say(described(stream, passes=1 + BURST))
+    stage.say(describe(stream, passes=1 + BURST))
     commands.run("topics", "create", *config, "--partitions", "1")
     with ExitStack() as stack:
         service = stack.enter_context(commands.background("run", *config, orderly=True))
@@ -95,11 +102,11 @@ def _with_broker(stage: Stage, *, keep: bool) -> None:
         produce = ("produce", *config, str(stream.data))
         parts = [service, watch]
         parts.append(stack.enter_context(commands.background(*produce, "--rate", str(RATE))))
-        seen: list[Seen] = []
-        screen = Screen(stage.console, stream, passes=1 + BURST)
-        with screen.shown():
+        seen: list[TimedRanking] = []
+        screen = DemoDisplay(stage.console, stream, passes=1 + BURST)
+        with screen.live():
             last = stream.chunks(1 + BURST)
-            for one in follow(watch.output, last, lambda: parts, time.monotonic):
+            for one in follow_rankings(watch.output, last, lambda: parts, time.monotonic):
                 seen.append(one)
                 screen.show(one.ranking)
                 if one.ranking.sequence == stream.chunks(1):
@@ -111,33 +118,33 @@ def _with_broker(stage: Stage, *, keep: bool) -> None:
             _keep(stage, service, produce)
         stage.say("\nstopping the service …")
         if (status := service.stop()) != 0:
-            raise DemoFailed(f"the service ended with {status} on SIGTERM")
+            raise DemoError(f"the service ended with {status} on SIGTERM")
 
 
 def _without_broker(stage: Stage) -> None:
     stream = stage.stream
     rankings = stage.commands.directory / "rankings.jsonl"
     arguments = ("--config", str(stream.config), "--rankings", str(rankings), str(stream.data))
-    seen: list[Seen] = []
-    stage.say(described(stream, passes=1))
-    screen = Screen(stage.console, stream, passes=1)
-    with stage.commands.background("replay", *arguments) as replay, screen.shown():
-        for one in follow(rankings, stream.chunks(1), lambda: [replay], time.monotonic):
+    seen: list[TimedRanking] = []
+    stage.say(describe(stream, passes=1))
+    screen = DemoDisplay(stage.console, stream, passes=1)
+    with stage.commands.background("replay", *arguments) as replay, screen.live():
+        for one in follow_rankings(rankings, stream.chunks(1), lambda: [replay], time.monotonic):
             seen.append(one)
             screen.show(one.ranking)
     _sum_up(stage, seen, seen)
 
 
-def _sum_up(stage: Stage, seen: list[Seen], fast: list[Seen]) -> None:
+def _sum_up(stage: Stage, seen: list[TimedRanking], fast: list[TimedRanking]) -> None:
     stage.console.print(
         "\nclustering the digits, to see what the features are worth …", style="dim"
     )
     stage.say(summary(stage.stream, seen, fast))
 
 
-def _wait_ready(stage: Stage, service: Background) -> None:
+def _wait_ready(stage: Stage, service: BackgroundCommand) -> None:
     """Until /readyz says so."""
-    limit = time.monotonic() + PATIENCE
+    limit = time.monotonic() + TIMEOUT
     while time.monotonic() < limit:
         service.check()
         try:
@@ -148,10 +155,10 @@ def _wait_ready(stage: Stage, service: Background) -> None:
         except (urllib.error.URLError, TimeoutError):
             pass  # not yet
         time.sleep(0.1)
-    raise DemoFailed(f"the service is not ready after {PATIENCE:.0f} s")
+    raise DemoError(f"the service is not ready after {TIMEOUT:.0f} s")
 
 
-def _keep(stage: Stage, service: Background, produce: tuple[str, ...]) -> None:
+def _keep(stage: Stage, service: BackgroundCommand, produce: tuple[str, ...]) -> None:
     """Go on with the stream until somebody has seen enough."""
     stage.say(f"\nstill running: {stage.stream.address}/ (Ctrl-C ends it)")
     try:

@@ -21,11 +21,11 @@ from stream_fs.service.configuration.loader import of_environment
 _CLI: Final = (sys.executable, "-m", "stream_fs.cli")
 
 
-class DemoFailed(StreamFsError):
+class DemoError(StreamFsError):
     """A part of the demo did not do what it should; the message has what it said last."""
 
 
-def without_settings(environ: Mapping[str, str]) -> dict[str, str]:
+def without_configuration(environ: Mapping[str, str]) -> dict[str, str]:
     """The environment but for the variables that would go over the demo's configuration.
 
     They are meant for a service of the user's; the broker that they name must not be touched.
@@ -35,7 +35,7 @@ def without_settings(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 @dataclass(frozen=True)
-class Background:
+class BackgroundCommand:
     """A command that runs beside the demo."""
 
     name: str
@@ -46,7 +46,7 @@ class Background:
     def check(self) -> None:
         """Raise `DemoFailed` when it has ended badly."""
         if not self.command.running() and (status := self.command.wait()) != 0:
-            raise DemoFailed(f"stream-fs {self.name} ended with {status}:\n{tail(self.log)}")
+            raise DemoError(f"stream-fs {self.name} ended with {status}:\n{tail(self.log)}")
 
     def stop(self) -> int:
         """Let it end in order; its exit status."""
@@ -55,7 +55,7 @@ class Background:
 
 
 @dataclass(frozen=True)
-class Commands:
+class CommandRunner:
     """Runs commands in the demo's directory, which also keeps what they print."""
 
     console: Console
@@ -74,7 +74,7 @@ class Commands:
             env=self.environ,
         )
         if done.returncode != 0:
-            raise DemoFailed(
+            raise DemoError(
                 f"stream-fs {arguments[0]} ended with {done.returncode}:\n{done.stderr}"
             )
         return done.stdout
@@ -82,7 +82,7 @@ class Commands:
     @contextmanager
     def background(
         self, *arguments: str, quiet: bool = False, orderly: bool = False
-    ) -> Iterator[Background]:
+    ) -> Iterator[BackgroundCommand]:
         """Run a command until it is left, at the latest until this process ends.
 
         An `orderly` one is then asked to end, and the others are not.
@@ -99,7 +99,7 @@ class Commands:
             environ=self.environ,
         )
         try:
-            yield Background(name, command, output, log)
+            yield BackgroundCommand(name, command, output, log)
         finally:
             if orderly:
                 command.stop()

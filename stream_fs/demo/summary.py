@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stream_fs.demo.dataset import CHUNK, CLUSTERS, MISSING, PASSES, SHARE, Stream
-from stream_fs.demo.display import Seen, speed
+from stream_fs.demo.dataset import CHUNK, CLUSTERS, MISSING, PASSES, SHARE, DemoStream
+from stream_fs.demo.display import TimedRanking, speed
 from stream_fs.evaluate.datasets import IncompleteViews, Mask
 from stream_fs.evaluate.graphs import view_graphs
 from stream_fs.evaluate.judges import agreement, spectral
@@ -21,7 +21,7 @@ from stream_fs.selector.ranking import shares
 from stream_fs.wire import RankingMessage
 
 
-def described(stream: Stream, passes: int) -> str:
+def describe(stream: DemoStream, passes: int) -> str:
     """What will be streamed; `passes` is how often the file of the stream is."""
     views = ", ".join(f"{view.name} ({len(view.names)})" for view in stream.views)
     second = ", and all that again as fast as it goes" if passes > 1 else ""
@@ -34,10 +34,10 @@ def described(stream: Stream, passes: int) -> str:
     )
 
 
-def summary(stream: Stream, seen: Sequence[Seen], fast: Sequence[Seen]) -> str:
+def summary(stream: DemoStream, seen: Sequence[TimedRanking], fast: Sequence[TimedRanking]) -> str:
     """What has been seen, in plain words; `fast` are the rankings of records without a pause."""
     last = seen[-1].ranking
-    chosen = Chosen.top(stream, last)
+    chosen = ChosenFeatures.top(stream, last)
     with_chosen, with_all = quality(stream, chosen.masks), quality(stream, everything(stream))
     gaps = [one.ranking.sequence for one in seen] != list(range(1, len(seen) + 1))
     rate = speed(fast)
@@ -58,12 +58,12 @@ def summary(stream: Stream, seen: Sequence[Seen], fast: Sequence[Seen]) -> str:
     )
 
 
-def _row(what: str, found: Quality) -> str:
+def _row(what: str, found: ClusterQuality) -> str:
     return f"  {what:24}{found.raw:>14.2f}{found.scaled:>20.2f}"
 
 
 @dataclass(frozen=True)
-class Quality:
+class ClusterQuality:
     """NMI of clusters and digits, with features as they are and scaled to [0, 1]."""
 
     raw: float
@@ -71,7 +71,7 @@ class Quality:
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ChosenFeatures:
     """The top of a ranking."""
 
     masks: tuple[Mask, ...]
@@ -79,7 +79,7 @@ class Chosen:
     useless: int
 
     @classmethod
-    def top(cls, stream: Stream, ranking: RankingMessage) -> Chosen:
+    def top(cls, stream: DemoStream, ranking: RankingMessage) -> ChosenFeatures:
         """A share of all features, divided between the views by the selector's rule."""
         by_name = {view.name: view for view in ranking.views}
         counts = shares([len(view.names) for view in stream.views], SHARE, "sqrt")
@@ -94,7 +94,7 @@ class Chosen:
         return cls(tuple(masks), sum(counts), useless)
 
 
-def quality(stream: Stream, masks: Sequence[Mask]) -> Quality:
+def quality(stream: DemoStream, masks: Sequence[Mask]) -> ClusterQuality:
     """How well the images fall into the digits, seen with these features alone."""
     instances, views = len(stream.labels), len(stream.views)
     present = remove_views(instances, views, MISSING, np.random.default_rng(1))
@@ -106,9 +106,9 @@ def quality(stream: Stream, masks: Sequence[Mask]) -> Quality:
         ).nmi
         for scale in (False, True)
     )
-    return Quality(raw, scaled)
+    return ClusterQuality(raw, scaled)
 
 
-def everything(stream: Stream) -> list[Mask]:
+def everything(stream: DemoStream) -> list[Mask]:
     """The masks that choose all features."""
     return [np.ones(len(view.names), dtype=np.bool_) for view in stream.views]

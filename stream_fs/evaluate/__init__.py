@@ -1,24 +1,21 @@
-"""How good is a ranking? Data sets, removal of views, baselines, judges and metrics.
+"""Evaluation: rankings are compared with baselines on data with known classes, without the service.
 
-A ranking is judged without the service: take incomplete views, keep the best features of each,
-cluster what is left, and compare the clusters with the known classes.
+Views are removed from a complete data set, every method ranks the features of what remains, and the
+instances are clustered on the best features alone. The agreement of the clusters with the classes
+measures the ranking.
 
-    data         data sets and published masks, read from a directory that the user names
-    builtin      data sets that need no files
-    removal      take views away from instances at random
-    problem      the protocol: removal, chunks, judges
-    baselines    simple scores that a selector has to beat (omvfs: an online rival)
-    methods      the registry of everything that is compared
-    graphs       nearest-neighbour graphs of the present rows
-    judges       cluster incomplete views (gimc: the longer of the two)
-    metrics      clusters against classes
-    merging      a stream in partitions: their merged models against one model
-    learn        the only module that imports scikit-learn (extra ``evaluate``)
-    plan, store  what is to be measured, and what has been
-    experiments  one module for each question
-    run          measure what is missing
-    report       tables and figures, from the store alone
-    evaluation   all of it: what ``stream-fs evaluate`` does
+    datasets          data sets and published masks in the user's directory, and incomplete views
+    builtin_datasets  data sets that need no files
+    graphs            nearest-neighbour graphs of the present rows
+    judges            clustering of incomplete views, and its agreement with the classes
+    protocol          removal of views, chunks, judging of a selection
+    methods           what is compared: selectors, baselines, an online rival
+    plan              the measurements of a run, and what each depends on
+    experiments       one module per experiment
+    store             results on disk
+    run               measures what is not in the store, and writes the report
+    report            tables, figures and text, from the stored rows alone
+    sklearn_adapter   the only module that imports scikit-learn (extra ``evaluate``)
 
-Nothing in the service imports this package.
+The service does not import this package.
 """

@@ -1,8 +1,8 @@
-"""Data sets that need no files: none of them took part in choosing the selector's defaults.
+"""Data sets that need no files; none of them was used to choose the selector's defaults.
 
 digits         scikit-learn's 8 × 8 digits: pixels, Fourier magnitudes, sums over lines
 breast-cancer  scikit-learn's Wisconsin set: mean, error and worst value of ten measurements
-topics         made here: words of texts in three segments, drawn from topics that overlap
+topics         generated: word counts of texts in three segments, drawn from overlapping topics
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def breast_cancer() -> DataSet:
 
 
 def topics() -> DataSet:
-    """400 texts of 5 classes in three segments of 800, 600 and 400 words, counted.
+    """Word counts of 400 texts of 5 classes, in three segments with 800, 600 and 400 words.
 
     Every class mixes its own topic with two topics that all classes share; most words belong to
     no topic.
@@ -67,26 +67,3 @@ BUILT_IN: Mapping[str, Callable[[], DataSet]] = {
     "breast-cancer": breast_cancer,
     "topics": topics,
 }
-
-
-CLUSTERS = 8
-DIMENSIONS = (160, 80)
-INFORMATIVE = 0.2
-"""Share of the features that differ between clusters; the others are noise of the same size."""
-DISTANCES = (0.3, 1.5)
-"""Spread of the clusters' means in an informative feature, in units of the noise, by feature."""
-
-
-def long_stream(rows: int, seed: int) -> DataSet:
-    """Clusters of unequal size in two views, each with informative features first, then noise."""
-    generator = np.random.default_rng(seed)
-    sizes = generator.dirichlet([5.0] * CLUSTERS)
-    labels = generator.choice(CLUSTERS, size=rows, p=sizes).astype(np.int64)
-    views = []
-    for d in DIMENSIONS:
-        means = generator.normal(size=(CLUSTERS, d)) * generator.uniform(*DISTANCES, size=d)
-        means[:, round(INFORMATIVE * d) :] = 0.0
-        noise = generator.normal(size=(rows, d))
-        views.append((means[labels] + noise).astype(np.float32))
-    codes = np.unique(labels, return_inverse=True)[1].astype(np.int64)
-    return DataSet("synthetic", tuple(views), codes)

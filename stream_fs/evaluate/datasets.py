@@ -2,7 +2,7 @@
 
 A data set ``NAME.npz`` holds ``view_0 … view_k`` (n × d_v) and ``labels`` (n). Published removal
 masks are in ``NAME_wen_folds.npz`` as ``del_0.1``, ``del_0.3``, … (repetition × n × views,
-1 = present). The labels judge a ranking; no selector and no baseline sees them.
+1 = present). The labels are for the judges; selectors and baselines do not see them.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,8 +23,8 @@ Labels: TypeAlias = NDArray[np.int64]
 Mask: TypeAlias = NDArray[np.bool_]
 
 MASK_SUFFIX = "_wen_folds"
-LEAST = 2
-"""Fewest instances of a data set: with one there is nothing to compare."""
+MIN_INSTANCES = 2
+"""Clustering needs at least two instances."""
 UNREADABLE = (ValueError, EOFError, BadZipFile)
 """What numpy raises for an unreadable file or array."""
 
@@ -52,7 +52,7 @@ class DataSet:
 class IncompleteViews:
     """Views (each n × d_v) of which row i of view v counts only where ``present[i, v]``.
 
-    What stands in a row that is not present is never read.
+    Values of rows that are not present are never read.
     """
 
     views: tuple[Matrix, ...]
@@ -93,10 +93,10 @@ def load_set(directory: Path, name: str) -> DataSet:
         has = ", ".join(arrays) or "no arrays"
         raise DataMalformed(f"{name}.npz needs view_0, view_1, … and labels; it has {has}")
     labels = arrays["labels"]
-    if labels.size < LEAST or labels.shape not in ((labels.size,), (labels.size, 1)):
+    if labels.size < MIN_INSTANCES or labels.shape not in ((labels.size,), (labels.size, 1)):
         raise DataMalformed(
             f"{name}.npz: labels has shape {labels.shape}, not one label for each of at least "
-            f"{LEAST} instances"
+            f"{MIN_INSTANCES} instances"
         )
     codes = np.unique(labels, return_inverse=True)[1].astype(np.int64).reshape(-1)
     views = tuple(_view(f"{name}.npz: {key}", arrays[key], len(codes)) for key in keys)
@@ -104,7 +104,7 @@ def load_set(directory: Path, name: str) -> DataSet:
 
 
 def _view(place: str, values: NDArray[Any], instances: int) -> Matrix:
-    """A view in floats: counts and truth values are numbers, too."""
+    """A view as floats; integers and booleans are converted."""
     if values.ndim != 2 or len(values) != instances or values.shape[1] == 0:
         raise DataMalformed(
             f"{place} has shape {values.shape}, not instances × d; there are {instances} labels"
@@ -114,7 +114,7 @@ def _view(place: str, values: NDArray[Any], instances: int) -> Matrix:
     floats = values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)
     if not np.isfinite(floats).all():
         raise DataMalformed(
-            f"{place} holds values that are not finite: views have to be complete here; missing "
+            f"{place} holds values that are not finite: views must be complete; missing "
             "ones are simulated (--missing)"
         )
     return floats
@@ -134,7 +134,7 @@ def _read(directory: Path, stem: str, hint: str) -> dict[str, NDArray[Any]]:
     if not path.is_file():
         raise DataNotFound(f"no {path.name} in {directory}; {hint}")
     no_archive = f"{path.name} is not an archive as numpy.savez writes it"
-    with path.open("rb") as file:  # numpy leaves it open where it cannot read it
+    with path.open("rb") as file:  # NumPy does not close a file that it cannot read
         try:
             archive = np.load(file, allow_pickle=False)
         except UNREADABLE as error:
@@ -156,7 +156,7 @@ def _array(archive: NpzFile, key: str, file: str) -> NDArray[Any]:
 
 
 def _view_keys(names: Iterable[str]) -> list[str]:
-    """``view_0 … view_k`` in numeric order, as far as they follow without a gap."""
+    """``view_0 … view_k`` in numeric order, up to the first gap."""
     available = set(names)
     keys: list[str] = []
     while (key := f"view_{len(keys)}") in available:

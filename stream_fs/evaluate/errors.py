@@ -1,12 +1,12 @@
-"""What can go wrong in an evaluation.
+"""Errors of an evaluation.
 
 StreamFsError
 └── EvaluationError
-    ├── DataNotFound    the directory, data set or mask file is not there (an InvalidParameter)
-    ├── DataMalformed   an archive is there but is not what it should be (also a ValueError)
-    ├── UnknownName     an experiment that is not there (an InvalidParameter)
-    ├── MethodRefused   a method cannot take these data (also a ValueError)
-    └── ExtraMissing    an optional dependency is not installed (also an ImportError)
+    ├── DataNotFound       a directory, data set or mask file does not exist (an InvalidParameter)
+    ├── DataMalformed      an archive does not have the expected content (also a ValueError)
+    ├── UnknownExperiment  there is no experiment of this name (an InvalidParameter)
+    ├── UnsupportedData    a method cannot process a data set (also a ValueError)
+    └── ExtraMissing       an optional dependency is not installed (also an ImportError)
 """
 
 from stream_fs.errors import InvalidParameter, StreamFsError
@@ -17,19 +17,19 @@ class EvaluationError(StreamFsError):
 
 
 class DataNotFound(EvaluationError, InvalidParameter):
-    """A directory, data set or mask file is not there."""
+    """A directory, data set or mask file does not exist."""
 
 
 class DataMalformed(EvaluationError, ValueError):
-    """An archive does not hold what it should."""
+    """An archive does not have the expected content."""
 
 
-class UnknownName(EvaluationError, InvalidParameter):
-    """An experiment was asked for that is not there."""
+class UnknownExperiment(EvaluationError, InvalidParameter):
+    """There is no experiment of this name."""
 
 
-class MethodRefused(EvaluationError, ValueError):
-    """A method that is compared cannot take these data; the others can."""
+class UnsupportedData(EvaluationError, ValueError):
+    """A method cannot process a data set; other methods may."""
 
 
 class ExtraMissing(EvaluationError, ImportError):

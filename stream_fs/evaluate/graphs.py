@@ -1,6 +1,6 @@
-"""Nearest-neighbour graphs of rows, and the scalings that come before them.
+"""Nearest-neighbour graphs of rows, and the scaling of rows and columns.
 
-Neighbours are found block by block: no n × n matrix is ever held.
+Neighbours are computed in blocks of rows, without an n × n matrix in memory.
 """
 
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ def view_graphs(
 
 
 def unit_rows(x: Matrix) -> Matrix:
-    """Rows of x (n × d) divided by their Euclidean norm; zero rows stay zero."""
+    """Rows of x (n × d) divided by their Euclidean norm; zero rows remain zero."""
     norms = np.linalg.norm(x, axis=1, keepdims=True)
     return np.asarray(np.divide(x, norms, out=np.zeros_like(x), where=norms > 0))
 
@@ -78,8 +78,8 @@ def nearest_rows(x: Matrix, k: int) -> tuple[NDArray[np.intp], Matrix]:
 def cosine_graph(unit: Matrix, k: int) -> Graph:
     """Symmetrised binary graph ``(W + Wᵀ)/2`` (n × n) of the k nearest among unit rows (n × d).
 
-    Of unit rows the nearest are those with the largest cosine. A row may also be zero: its
-    nearest are the other zero rows, and it is nearer to a unit row than any at more than 60°.
+    The nearest of unit rows have the largest cosine. The nearest of a zero row are the other zero
+    rows; a zero row is nearer to a unit row than unit rows at more than 60°.
     """
     n = len(unit)
     neighbours, _ = nearest_rows(unit, k)

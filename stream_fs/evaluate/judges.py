@@ -1,8 +1,8 @@
-"""The judges: ways to cluster incomplete views that share nothing but the neighbour graphs.
+"""The judges: two clusterings of incomplete views, and the agreement of clusters with classes.
 
-A judge takes ``view_graphs`` of raw or of scaled features, the number of instances, the number of
-clusters and a seed, and returns a cluster for every instance (n); the same for the same seed.
-No matrix of instances × instances is built but sparse ones.
+A judge takes `view_graphs` of raw or of scaled features, the number of instances, the number of
+clusters and a seed, and returns a cluster for every instance (n), the same for the same seed. The
+judges have only the neighbour graphs in common. Matrices of instances × instances are sparse.
 """
 
 from __future__ import annotations
@@ -21,10 +21,16 @@ from stream_fs.evaluate.graphs import Graph, ViewGraph, degrees, unit_rows
 from stream_fs.evaluate.sklearn_adapter import adjusted_rand, k_means, mutual_information
 from stream_fs.selector.eigenvectors import sparse_eigenvectors
 
+Judge: TypeAlias = Callable[[Sequence[ViewGraph], int, int, int], Labels]
+"""From graphs, number of instances, number of clusters and seed to the clusters (n)."""
+
+DENSE_LIMIT = 500
+"""Up to this number of instances, eigenvectors come from the dense solver."""
+
 
 @dataclass(frozen=True)
 class Agreement:
-    """The three measures of one clustering."""
+    """NMI, ARI and F of one clustering."""
 
     nmi: float
     ari: float
@@ -32,7 +38,7 @@ class Agreement:
 
 
 def agreement(classes: Labels, clusters: Labels) -> Agreement:
-    """All measures of ``clusters`` (n) against ``classes`` (n)."""
+    """All measures of ``clusters`` (n) compared with ``classes`` (n)."""
     return Agreement(
         nmi=mutual_information(classes, clusters),
         ari=adjusted_rand(classes, clusters),
@@ -53,7 +59,7 @@ def f_measure(classes: Labels, clusters: Labels) -> float:
 
 
 def contingency(classes: Labels, clusters: Labels) -> NDArray[np.int64]:
-    """``n_ij``: instances of class j in cluster i (clusters × classes), empty ones left out."""
+    """``n_ij``: instances of class j in cluster i (clusters × classes), without empty ones."""
     rows, row = np.unique(clusters, return_inverse=True)
     columns, column = np.unique(classes, return_inverse=True)
     counts = np.zeros((len(rows), len(columns)), dtype=np.int64)
@@ -61,16 +67,23 @@ def contingency(classes: Labels, clusters: Labels) -> NDArray[np.int64]:
     return counts
 
 
+# GIMC_FLSD (Wen, Zhang, Zhang, Fei, Wang 2020)
+
+
 @dataclass(frozen=True)
 class GimcSettings:
     """Parameters as published for 50 % missing; one setting serves every data set."""
 
-    pull: float = 10.0  # λ₁: how strongly a view follows the consensus
-    sparsity: float = 1e-5  # λ₂
-    smoothness: float = 3.0  # r > 1: larger makes the view weights more equal
-    most_iterations: int = 120
-    least_iterations: int = 10
-    tolerance: float = 1e-7  # of the objective, divided by Σ ‖x‖²
+    lambda1: float = 10.0
+    """λ₁, weight of the distance between a view's codes and the consensus."""
+    lambda2: float = 1e-5
+    """λ₂, weight of the codes' absolute values."""
+    r: float = 3.0
+    """Exponent of the view weights, above 1; a larger one makes them more equal."""
+    max_iterations: int = 120
+    min_iterations: int = 10
+    tolerance: float = 1e-7
+    """Of the change of the objective, divided by Σ ‖x‖²."""
 
 
 @dataclass(frozen=True)
@@ -93,15 +106,15 @@ def gimc_flsd(views: Sequence[ViewGraph], instances: int, clusters: int, seed: i
 def fit_gimc(
     views: Sequence[ViewGraph], instances: int, clusters: int, seed: int, settings: GimcSettings
 ) -> GimcFit:
-    """Iterate from a random start until the objective settles."""
+    """Iterate from a random start until the objective changes by less than the tolerance."""
     generator = np.random.default_rng(seed)
     given = [view.x.astype(np.float64) for view in views]
-    weights_of_rows = [degrees(view.graph)[:, None] for view in views]
-    energies = [float((d * x**2).sum()) for d, x in zip(weights_of_rows, given, strict=True)]
+    row_degrees = [degrees(view.graph)[:, None] for view in views]
+    energies = [float((d * x**2).sum()) for d, x in zip(row_degrees, given, strict=True)]
     starts = [_isometry(generator.random((x.shape[1], clusters))) for x in given]
     codes: list[Matrix] = [x @ basis.T for x, basis in zip(given, starts, strict=True)]
-    # Every basis after the start lies in the span of the rows: with many features the same
-    # iterations run in its few coordinates.
+    # Every basis after the start lies in the span of the rows: with many features, the iterations
+    # run in the coordinates of that span.
     spans = [_row_space(x) for x in given]
     xs = [x if span is None else x @ span.T for x, span in zip(given, spans, strict=True)]
     bases = starts
@@ -109,26 +122,26 @@ def fit_gimc(
     alpha: Vector = np.full(len(views), 1 / len(views))
     size = max(sum(float((x**2).sum()) for x in xs), 1e-12)
     objectives: list[float] = []
-    while len(objectives) < settings.most_iterations:
+    while len(objectives) < settings.max_iterations:
         targets: list[Matrix] = []
-        for v, (view, x, degree) in enumerate(zip(views, xs, weights_of_rows, strict=True)):
+        for v, (view, x, degree) in enumerate(zip(views, xs, row_degrees, strict=True)):
             bases[v] = _isometry(x.T @ (view.graph @ codes[v]))
             targets.append(view.graph @ (x @ bases[v].T))
             codes[v] = _codes(targets[v], consensus[view.rows], degree, settings)
-        consensus = _consensus(views, codes, alpha**settings.smoothness, instances)
+        consensus = _consensus(views, codes, alpha**settings.r, instances)
         losses = np.array(energies)
-        for v, (view, degree) in enumerate(zip(views, weights_of_rows, strict=True)):
+        for v, (view, degree) in enumerate(zip(views, row_degrees, strict=True)):
             losses[v] += _loss(codes[v], targets[v], consensus[view.rows], degree, settings)
-        alpha = _view_weights(losses, settings.smoothness)
-        objectives.append(float(alpha**settings.smoothness @ losses) / size)
-        if _settled(objectives, settings):
+        alpha = _view_weights(losses, settings.r)
+        objectives.append(float(alpha**settings.r @ losses) / size)
+        if _converged(objectives, settings):
             break
     bases = [b if span is None else b @ span for b, span in zip(bases, spans, strict=True)]
     return GimcFit(consensus, bases, codes, alpha, objectives)
 
 
-def _settled(objectives: Sequence[float], settings: GimcSettings) -> bool:
-    enough = len(objectives) > settings.least_iterations
+def _converged(objectives: Sequence[float], settings: GimcSettings) -> bool:
+    enough = len(objectives) > settings.min_iterations
     return enough and abs(objectives[-2] - objectives[-1]) < settings.tolerance
 
 
@@ -145,11 +158,11 @@ def _isometry(a: Matrix) -> Matrix:
     return np.asarray((left @ right).T)
 
 
-def _codes(target: Matrix, pull: Matrix, degree: Matrix, settings: GimcSettings) -> Matrix:
+def _codes(target: Matrix, consensus: Matrix, degree: Matrix, settings: GimcSettings) -> Matrix:
     """``P = soft(M⁻¹ (W X Uᵀ + λ₁ Pc), λ₂ / (2 M_ii))``, ``M = D + λ₁ I``; target ``W X Uᵀ``."""
-    weight = degree + settings.pull
-    code = (target + settings.pull * pull) / weight
-    size = np.maximum(np.abs(code) - settings.sparsity / (2 * weight), 0)
+    weight = degree + settings.lambda1
+    code = (target + settings.lambda1 * consensus) / weight
+    size = np.maximum(np.abs(code) - settings.lambda2 / (2 * weight), 0)
     return np.asarray(np.sign(code) * size)
 
 
@@ -166,31 +179,29 @@ def _consensus(
 
 
 def _loss(
-    code: Matrix, target: Matrix, pull: Matrix, degree: Matrix, settings: GimcSettings
+    code: Matrix, target: Matrix, consensus: Matrix, degree: Matrix, settings: GimcSettings
 ) -> float:
     """``e`` without ``tr(XᵀDX)``: ``tr(PᵀDP) − 2 tr(XᵀWPU) + λ₁‖P − Pc‖² + λ₂‖P‖₁``."""
     fit = (degree * code**2).sum() - 2 * np.vdot(target, code)
-    apart = ((code - pull) ** 2).sum()
-    return float(fit + settings.pull * apart + settings.sparsity * np.abs(code).sum())
+    distance = ((code - consensus) ** 2).sum()
+    return float(fit + settings.lambda1 * distance + settings.lambda2 * np.abs(code).sum())
 
 
-def _view_weights(losses: Vector, smoothness: float) -> Vector:
+def _view_weights(losses: Vector, r: float) -> Vector:
     """``α_v ∝ e_v^{1/(1−r)}``, summing to 1."""
-    logs = np.log(np.maximum(losses, 1e-12)) / (1 - smoothness)
+    logs = np.log(np.maximum(losses, 1e-12)) / (1 - r)
     weights = np.exp(logs - logs.max())
     return np.asarray(weights / weights.sum())
 
 
-DENSE_LIMIT = 500
-
-Judge: TypeAlias = Callable[[Sequence[ViewGraph], int, int, int], Labels]
+# Spectral clustering of the summed graphs
 
 
 def spectral(views: Sequence[ViewGraph], instances: int, clusters: int, seed: int) -> Labels:
     """Spectral clustering (Ng, Jordan, Weiss) of the sum S of the views' graphs.
 
-    The rows of the ``clusters`` leading eigenvectors of ``D^-½ S D^-½`` get unit norm and go to
-    k-means. An instance without edges has a zero row.
+    k-means of the rows, scaled to unit norm, of the ``clusters`` leading eigenvectors of
+    ``D^-½ S D^-½``. An instance without edges has a zero row.
     """
     total = sum_graphs(views, instances)
     degree = degrees(total)

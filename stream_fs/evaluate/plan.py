@@ -1,4 +1,4 @@
-"""What is to be measured: options, data sets, and tasks that know what they depend on."""
+"""The plan of a run: options, data sets, experiments, and their measurements."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import numpy as np
 from stream_fs.evaluate.builtin_datasets import BUILT_IN
 from stream_fs.evaluate.datasets import DataSet, Labels, Mask, list_sets, load_masks, load_set
 from stream_fs.evaluate.errors import DataMalformed, DataNotFound
-from stream_fs.evaluate.protocol import Problem
+from stream_fs.evaluate.protocol import Trial
 from stream_fs.selector.kernels.dispatch import native_sources
 
 Value: TypeAlias = str | int | float
@@ -24,36 +24,40 @@ Row: TypeAlias = dict[str, Value]
 Settings: TypeAlias = dict[str, Value]
 
 LARGE = 5000
-"""Rows from which a data set is repeated less often: the judges take most of a run's time."""
+"""Data sets with more rows are repeated less often: judging dominates the run time."""
 LARGE_REPETITIONS = 3
 
 Role: TypeAlias = Literal["development", "user's own", "held-out"]
 ROLES: tuple[Role, ...] = get_args(Role)
 DEVELOPMENT = ("3Sources", "BBCSport", "WebWashington", "UCIDigits", "USPS", "Caltech101-7")
-"""The paper's data sets, by which the defaults of the selector were chosen."""
+"""The paper's data sets, on which the defaults of the selector were chosen."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """What the user may choose about the protocol."""
+    """The user's choices about the protocol."""
 
     repetitions: int = 5
     missing: float = 0.5
     shares: tuple[float, ...] = (0.1, 0.2, 0.3, 0.4, 0.5)
     masks: Literal["random", "published"] = "random"
     rows: int | None = None
-    """Of larger data sets, a random sample of so many rows."""
+    """Size of the random sample that represents a larger data set."""
     quick: bool = False
 
-    def repetitions_of(self, entry: Entry, most: int | None = None) -> int:
-        """How often an experiment is repeated on a data set."""
-        limit = self.repetitions if most is None else min(self.repetitions, most)
-        return min(limit, LARGE_REPETITIONS) if entry.instances > LARGE else limit
+    def repetitions_on(self, entry: DataSetEntry, most: int | None = None) -> int:
+        """Number of repetitions on a data set, for an experiment with at most ``most`` of them."""
+        count = self.repetitions if most is None else self.repetitions_up_to(most)
+        return min(count, LARGE_REPETITIONS) if entry.instances > LARGE else count
+
+    def repetitions_up_to(self, most: int) -> int:
+        """Number of repetitions for an experiment with at most ``most``; 1 in a quick run."""
+        return 1 if self.quick else min(self.repetitions, most)
 
 
 @dataclass(frozen=True)
-class Entry:
-    """A data set in the plan: what the report says of it, and a digest of its content."""
+class DataSetEntry:
+    """Description of a data set in the plan, with a digest of its content."""
 
     name: str
     role: Role
@@ -65,24 +69,24 @@ class Entry:
 
 @dataclass(frozen=True)
 class Measurement:
-    """One measurement, done in one go; its rows stand in the store under its key."""
+    """The unit of work: its rows are stored together under its key."""
 
     experiment: str
     dataset: str
     settings: Mapping[str, Value]
-    depends: str
-    """Version, source, revision of the experiment and content of the data: another, another key."""
+    provenance: str
+    """Version, source, revision of the experiment and content of the data; part of the key."""
 
     @property
     def key(self) -> str:
-        """Everything that the rows depend on, as a digest."""
-        plain = [self.experiment, self.dataset, dict(self.settings), self.depends]
+        """Digest of everything that the rows depend on."""
+        plain = [self.experiment, self.dataset, dict(self.settings), self.provenance]
         text = json.dumps(plain, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:20]
 
     @property
-    def what(self) -> str:
-        """The method, preset or variant that is measured."""
+    def subject(self) -> str:
+        """The method, preset, variant or parameter value that is measured."""
         for name in ("method", "preset", "variant"):
             if name in self.settings:
                 return str(self.settings[name])
@@ -94,36 +98,36 @@ class Measurement:
         """For messages."""
         place = [f"experiment {self.experiment}"]
         place += [f"data set {self.dataset}"] if self.dataset else []
-        return ", ".join([*place, *filter(None, [self.what])])
+        return ", ".join([*place, *filter(None, [self.subject])])
 
 
 @dataclass(frozen=True)
-class Refused:
-    """A task whose method cannot take the data set, and why."""
+class SkippedMeasurement:
+    """A measurement whose method cannot process the data set, and the reason."""
 
-    task: Measurement
+    measurement: Measurement
     reason: str
 
 
-class Library:
-    """The data sets of a run: a directory of the user's, and those that need no files."""
+class DataSetCatalog:
+    """The data sets of a run: those in the user's directory, and the built-in ones."""
 
     def __init__(self, directory: Path | None, rows: int | None = None) -> None:
-        """Sets of the directory; of larger ones a sample of ``rows`` rows."""
+        """Larger data sets are represented by a sample of ``rows`` rows."""
         self.directory = directory
         self._rows = rows
-        self._held: tuple[str, DataSet] | None = None
+        self._loaded: DataSet | None = None
 
     def names(self) -> list[str]:
-        """Every data set that there is, the user's first."""
+        """All data sets, those of the user first."""
         own = list_sets(self.directory) if self.directory is not None else []
         return [*own, *(name for name in BUILT_IN if name not in own)]
 
     def load(self, name: str) -> DataSet:
-        """A data set; the last one stays in memory."""
-        if self._held is None or self._held[0] != name:
-            self._held = (name, sample(self._read(name), self._rows))
-        return self._held[1]
+        """A data set; the latest one stays in memory."""
+        if self._loaded is None or self._loaded.name != name:
+            self._loaded = sample(self._read(name), self._rows)
+        return self._loaded
 
     def _read(self, name: str) -> DataSet:
         if self.directory is not None and name in list_sets(self.directory):
@@ -132,13 +136,13 @@ class Library:
             return BUILT_IN[name]()
         raise DataNotFound(f"no data set {name}; there are {', '.join(self.names())}")
 
-    def entry(self, name: str) -> Entry:
-        """What the plan needs to know of a data set."""
+    def entry(self, name: str) -> DataSetEntry:
+        """The description of a data set."""
         dataset = self.load(name)
         digest = hashlib.sha256(dataset.labels.tobytes())
         for x in dataset.views:
             digest.update(np.ascontiguousarray(x).tobytes())
-        return Entry(
+        return DataSetEntry(
             name,
             self._role(name),
             dataset.instances,
@@ -152,7 +156,7 @@ class Library:
             return "held-out"
         return "development" if name in DEVELOPMENT else "user's own"
 
-    def published(self, name: str, missing: float, repetition: int) -> Mask:
+    def published_mask(self, name: str, missing: float, repetition: int) -> Mask:
         """The published mask of a repetition (n × views)."""
         if self.directory is None:
             raise DataNotFound("published masks need a data directory: name one with --data")
@@ -160,14 +164,14 @@ class Library:
         expected = self.load(name).instances
         if masks.shape[1] != expected:
             raise DataMalformed(
-                f"the masks of {name} are for {masks.shape[1]} rows, not {expected}: leave --rows "
-                "out with published masks"
+                f"the masks of {name} are for {masks.shape[1]} rows, not {expected}: use published "
+                "masks without --rows"
             )
         return np.asarray(masks[repetition % len(masks)], dtype=np.bool_)
 
 
 def sample(dataset: DataSet, rows: int | None) -> DataSet:
-    """The data set, or so many of its rows at random, always the same ones."""
+    """A random sample of at most ``rows`` rows, always the same ones."""
     if rows is None or dataset.instances <= rows:
         return dataset
     chosen = np.sort(np.random.default_rng(0).permutation(dataset.instances)[:rows])
@@ -176,72 +180,77 @@ def sample(dataset: DataSet, rows: int | None) -> DataSet:
 
 
 @dataclass(frozen=True)
-class OnData:
-    """A question to every data set: which settings to measure, and the rows that answer it.
+class DataSetExperiment:
+    """An experiment on every data set.
 
-    ``settings`` name at least the repetition and the share of missing instances: these make the
-    problem. ``measure`` is a pure function of its arguments, but for times that it measures.
-    ``revision`` changes when the same settings would give other rows. Without ``large``, data sets
-    of more than `LARGE` rows are left out.
+    ``settings`` lists the settings to measure; they include the repetition and the share of missing
+    instances, which define the trial. ``measure`` returns the rows of one of them: a pure function
+    of its arguments, except for times that it measures. ``revision`` changes when the same settings
+    would give other rows. Without ``large``, data sets of more than `LARGE` rows are left out.
     """
 
-    name: str
-    settings: Callable[[Options, Entry], Sequence[Settings]]
-    measure: Callable[[Problem, Labels, Settings], list[Row]]
+    settings: Callable[[Options, DataSetEntry], Sequence[Settings]]
+    measure: Callable[[Trial, Labels, Settings], list[Row]]
     revision: int = 1
     large: bool = True
 
-    def plan(self, options: Options, entry: Entry) -> Sequence[Settings]:
-        """What is to be measured on a data set."""
+    def plan(self, options: Options, entry: DataSetEntry) -> Sequence[Settings]:
+        """The settings to measure on a data set."""
         if entry.instances > LARGE and not self.large:
             return []
-        return [{**of, "masks": options.masks} for of in self.settings(options, entry)]
+        return [{**settings, "masks": options.masks} for settings in self.settings(options, entry)]
 
 
 @dataclass(frozen=True)
-class OnMade:
-    """A question to data that the experiment makes itself."""
+class SyntheticExperiment:
+    """An experiment on data that it generates itself."""
 
-    name: str
     settings: Callable[[Options], Sequence[Settings]]
     measure: Callable[[Settings], list[Row]]
     revision: int = 1
 
 
-Experiment: TypeAlias = OnData | OnMade
+Experiment: TypeAlias = DataSetExperiment | SyntheticExperiment
 
 
 @cache
 def source_digest() -> str:
-    """Of the code that measures and is measured; how it is reported does not matter."""
-    package = Path(__file__).parents[1]
-    measured = [*package.glob("selector/**/*.py"), *native_sources()]
-    measuring = [*package.glob("evaluate/*.py"), *package.glob("evaluate/experiments/*.py")]
+    """Digest of the code that results depend on."""
     digest = hashlib.sha256()
-    for path in sorted(measured) + sorted(measuring):
+    for path in measured_sources():
         digest.update(path.read_bytes())
     return digest.hexdigest()[:12]
 
 
-def make_plan(
-    experiments: Sequence[Experiment], entries: Sequence[Entry], options: Options
-) -> list[Measurement]:
-    """All tasks, early repetitions of all experiments and data sets first.
+def measured_sources() -> list[Path]:
+    """Every source file of the selector and of the evaluation, except those of the report."""
+    package = Path(__file__).parents[1]
+    python = [*package.glob("selector/**/*.py"), *package.glob("evaluate/**/*.py")]
+    report = package / "evaluate" / "report"
+    return sorted({*native_sources(), *(path for path in python if report not in path.parents)})
 
-    A run that is stopped has then measured everything a little, not something often.
+
+def make_plan(
+    experiments: Mapping[str, Experiment], entries: Sequence[DataSetEntry], options: Options
+) -> list[Measurement]:
+    """All measurements, early repetitions first.
+
+    A run that is interrupted has then measured every experiment and data set a few times.
     """
-    tasks: list[Measurement] = []
+    plan: list[Measurement] = []
     version = f"{metadata.version('stream-fs')} {source_digest()}"
-    for experiment in experiments:
-        depends = f"{version} {experiment.revision}"
+    for name, experiment in experiments.items():
+        provenance = f"{version} {experiment.revision}"
         match experiment:
-            case OnMade():
-                found = experiment.settings(options)
-                tasks += [Measurement(experiment.name, "", of, f"{depends} ") for of in found]
-            case OnData():
-                tasks += [
-                    Measurement(experiment.name, entry.name, of, f"{depends} {entry.digest}")
-                    for entry in entries
-                    for of in experiment.plan(options, entry)
+            case SyntheticExperiment():
+                plan += [
+                    Measurement(name, "", settings, f"{provenance} ")
+                    for settings in experiment.settings(options)
                 ]
-    return sorted(tasks, key=lambda task: task.settings.get("repetition", 0))
+            case DataSetExperiment():
+                plan += [
+                    Measurement(name, entry.name, settings, f"{provenance} {entry.digest}")
+                    for entry in entries
+                    for settings in experiment.plan(options, entry)
+                ]
+    return sorted(plan, key=lambda measurement: measurement.settings.get("repetition", 0))

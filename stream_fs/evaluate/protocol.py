@@ -1,12 +1,12 @@
-"""The paper's protocol: views are taken away, rows arrive in chunks, clusterings are judged.
+"""The paper's protocol: views are removed, rows arrive in chunks, selections are judged.
 
-A problem is what a method sees; its labels are kept apart, for the judges alone.
+A method sees a trial; the labels are kept apart from it, for the judges alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -22,14 +22,14 @@ def remove_views(instances: int, views: int, share: float, generator: np.random.
 
     Every instance keeps at least one view. Each view loses exactly ``round(share · n)``
     instances where that is possible, that is while ``views · removed ≤ (views − 1) · n``;
-    beyond, all views lose as many as they can, equal to within one.
+    beyond that, all views lose as many as possible, with counts that differ by at most one.
     """
     if not 0 <= share <= 1:
         raise ValueError(f"share must lie in [0, 1], not {share}")
     present = np.ones((instances, views), dtype=np.bool_)
     for view, count in enumerate(_removed_per_view(instances, views, share, generator)):
         present[generator.permutation(instances)[:count], view] = False
-    _give_back(present, generator)
+    _ensure_one_view(present, generator)
     return present
 
 
@@ -44,29 +44,24 @@ def _removed_per_view(
     return counts
 
 
-def _give_back(present: Mask, generator: np.random.Generator) -> None:
-    """Give every instance without a view one that another instance can spare, in place.
+def _ensure_one_view(present: Mask, generator: np.random.Generator) -> None:
+    """Exchange views between instances until every instance has at least one, in place.
 
-    An instance with c views can spare c − 1 of them. The views' counts do not change.
+    An instance with c views gives away at most c − 1. The counts of the views do not change.
     """
     empty = np.flatnonzero(~present.any(axis=1))
     keys = np.where(present, generator.random(present.shape), np.inf)
     spare = present.copy()
     spare[np.arange(len(present)), keys.argmin(axis=1)] = False
-    givers, given = np.nonzero(spare)
-    chosen = generator.permutation(len(givers))[: len(empty)]
-    present[givers[chosen], given[chosen]] = False
-    present[empty, given[chosen]] = True
-
-
-SCALES: Mapping[str, bool] = {"raw": False, "scaled": True}
-LOOKS = tuple(f"{name} {scale}" for name in JUDGES for scale in SCALES)
-"""Every judge on raw and on scaled features."""
+    instances, views = np.nonzero(spare)
+    chosen = generator.permutation(len(instances))[: len(empty)]
+    present[instances[chosen], views[chosen]] = False
+    present[empty, views[chosen]] = True
 
 
 @dataclass(frozen=True)
-class Problem:
-    """What a method is given: rows in stream order, the number of clusters, a seed."""
+class Trial:
+    """The input of a method: incomplete rows in stream order, the number of clusters, a seed."""
 
     data: IncompleteViews
     clusters: int
@@ -82,13 +77,18 @@ class Problem:
         """Number of features of every view."""
         return [x.shape[1] for x in self.data.views]
 
+    def first_rows(self, stop: int) -> Trial:
+        """The trial up to a row, as if the later ones had not arrived yet."""
+        views = tuple(x[:stop] for x in self.data.views)
+        return replace(self, data=IncompleteViews(views, self.data.present[:stop]))
 
-def make_problem(
+
+def make_trial(
     dataset: DataSet, repetition: int, missing: float, published: Mask | None = None
-) -> tuple[Problem, Labels]:
-    """Take views away and shuffle the rows; the repetition's number is the seed of everything.
+) -> tuple[Trial, Labels]:
+    """Remove views and shuffle the rows; the number of the repetition is the seed of both.
 
-    ``published`` (n × views, true = present) takes the place of a removal at random.
+    ``published`` (n × views, true = present) replaces the random removal.
     """
     generator = np.random.default_rng(repetition)
     present = published
@@ -96,13 +96,13 @@ def make_problem(
         present = remove_views(dataset.instances, len(dataset.views), missing, generator)
     order = generator.permutation(dataset.instances)
     data = IncompleteViews(tuple(x[order] for x in dataset.views), present[order])
-    return Problem(data, dataset.classes, repetition), dataset.labels[order]
+    return Trial(data, dataset.classes, repetition), dataset.labels[order]
 
 
 def chunks(instances: int, clusters: int) -> Iterator[slice]:
-    """Cut the stream: chunks of about max(100, n/10) rows, the first of at least 20 per cluster.
+    """Divide the stream into chunks of about max(100, n/10) rows, the first of ≥ 20 per cluster.
 
-    What follows the first chunk is divided evenly, so that no chunk is a small rest.
+    The rows after the first chunk are divided evenly, so that there is no small last chunk.
     """
     size = max(100, instances // 10)
     first = min(instances, max(size, 20 * clusters))
@@ -119,37 +119,44 @@ def even_slices(start: int, stop: int, count: int) -> Iterator[slice]:
             yield slice(low, high)
 
 
-class Bench:
-    """The judges before one problem; a selection that was judged is not judged again."""
+SCALINGS: Mapping[str, bool] = {"raw": False, "scaled": True}
+JUDGE_VARIANTS = tuple(f"{name} {scaling}" for name in JUDGES for scaling in SCALINGS)
+"""Every judge on raw and on scaled features."""
+SCALED_JUDGES = tuple(f"{name} scaled" for name in JUDGES)
 
-    def __init__(self, problem: Problem, labels: Labels, looks: Sequence[str] = LOOKS) -> None:
-        self.problem = problem
+
+class JudgePanel:
+    """The judges of one trial; agreements are cached by selection."""
+
+    def __init__(
+        self, trial: Trial, labels: Labels, variants: Sequence[str] = JUDGE_VARIANTS
+    ) -> None:
+        self.trial = trial
         self._labels = labels
-        self._looks = tuple(looks)
-        self._judged: dict[bytes, dict[str, Agreement]] = {}
+        self._variants = tuple(variants)
+        self._cache: dict[bytes, dict[str, Agreement]] = {}
 
     def judge(self, masks: Sequence[Mask]) -> dict[str, Agreement]:
-        """How the clusters on the selected features agree with the classes, look by look."""
+        """By judge variant, the agreement of the clusters on the selected features."""
         key = np.packbits(np.concatenate(masks)).tobytes()
-        if key not in self._judged:
-            self._judged[key] = self._look(self.problem.data.select(masks))
-        return self._judged[key]
+        if key not in self._cache:
+            self._cache[key] = self._judge(self.trial.data.select(masks))
+        return self._cache[key]
 
-    def _look(self, selected: IncompleteViews) -> dict[str, Agreement]:
-        found: dict[str, Agreement] = {}
-        for scale, scaled in SCALES.items():
-            wanted = [name for name in JUDGES if f"{name} {scale}" in self._looks]
-            views = view_graphs(selected, scaled=scaled) if wanted else []
-            for name in wanted:
-                clusters = JUDGES[name](
-                    views, len(self._labels), self.problem.clusters, self.problem.seed
-                )
-                found[f"{name} {scale}"] = agreement(self._labels, clusters)
-        return found
+    def _judge(self, selected: IncompleteViews) -> dict[str, Agreement]:
+        agreements: dict[str, Agreement] = {}
+        trial = self.trial
+        for scaling, scaled in SCALINGS.items():
+            judges = [name for name in JUDGES if f"{name} {scaling}" in self._variants]
+            graphs = view_graphs(selected, scaled=scaled) if judges else []
+            for name in judges:
+                clusters = JUDGES[name](graphs, trial.instances, trial.clusters, trial.seed)
+                agreements[f"{name} {scaling}"] = agreement(self._labels, clusters)
+        return agreements
 
 
 def mean_agreement(values: Sequence[Agreement]) -> Agreement:
-    """The mean over a method's draws."""
+    """The mean over the draws of a method."""
     return Agreement(
         nmi=float(np.mean([value.nmi for value in values])),
         ari=float(np.mean([value.ari for value in values])),

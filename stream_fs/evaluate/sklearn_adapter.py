@@ -26,7 +26,7 @@ def nmf_components(rows: Matrix, rank: int, seed: int) -> Matrix:
     """H (rank × d) of ``rows ≈ W H``, W, H ≥ 0, by mini-batch updates; rows ≥ 0 (n × d)."""
     model = decomposition.MiniBatchNMF(n_components=rank, random_state=seed)
     with warnings.catch_warnings():
-        # The norms of the components order the features long before every entry has settled.
+        # The order of the features by norm is stable long before every entry has converged.
         warnings.simplefilter("ignore", exceptions.ConvergenceWarning)
         return cast(Matrix, model.fit(rows).components_)
 
@@ -44,7 +44,7 @@ def adjusted_rand(classes: Labels, clusters: Labels) -> float:
 
 
 def load_digits() -> tuple[Matrix, Labels]:
-    """The handwritten digits inside scikit-learn: images (1,797 × 8 × 8, 0 … 16) and classes."""
+    """The handwritten digits that scikit-learn ships: images (1,797 × 8 × 8, 0 … 16), classes."""
     bunch = datasets.load_digits()
     return np.asarray(bunch.images, dtype=np.float64), np.asarray(bunch.target, dtype=np.int64)
 

@@ -1,9 +1,9 @@
-"""Measured rows on disk, so that a run can be stopped and go on.
+"""Results on disk, so that an interrupted run can be continued.
 
-One JSON line per finished task in ``rows.jsonl``; that of a method that refused the data set has no
-rows, but the reason. A line without its end was cut off when the run
-was stopped: it is removed, and its task is measured again. Rows under keys that no plan asks for
-any more stay, and nobody reads them.
+``rows.jsonl`` has one JSON line per finished measurement: its rows or, where the method cannot
+process the data set, the reason. An incomplete last line, which an interrupted run leaves, is
+removed, and its measurement is repeated. Lines with keys that are in no current plan are kept and
+ignored.
 """
 
 from __future__ import annotations
@@ -15,58 +15,60 @@ from pathlib import Path
 from typing import Any
 
 from stream_fs.evaluate.errors import DataMalformed
-from stream_fs.evaluate.plan import Measurement, Refused, Row
+from stream_fs.evaluate.plan import Measurement, Row, SkippedMeasurement
 
 ROWS = "rows.jsonl"
 ABOUT = "about.json"
 
 
-class Store:
+class ResultStore:
     """The output directory."""
 
     def __init__(self, directory: Path) -> None:
-        """Open the directory, which is made where it is not there."""
+        """Open the directory, and create it if necessary."""
         self.directory = directory
         directory.mkdir(parents=True, exist_ok=True)
         self._rows: dict[str, list[Row]] = {}
-        self._refused: dict[str, str] = {}
-        self._resume(directory / ROWS)
+        self._skipped: dict[str, str] = {}
+        self._read(directory / ROWS)
 
-    def __contains__(self, task: Measurement) -> bool:
-        return task.key in self._rows
+    def __contains__(self, measurement: Measurement) -> bool:
+        return measurement.key in self._rows
 
-    def add(self, task: Measurement, rows: Sequence[Row]) -> None:
-        """Write the rows of a finished task."""
-        named: list[Row] = [{"dataset": task.dataset, **task.settings, **row} for row in rows]
-        self._append({"key": task.key, "experiment": task.experiment, "rows": named})
-        self._rows[task.key] = named
+    def add(self, measurement: Measurement, rows: Sequence[Row]) -> None:
+        """Write the rows of a measurement."""
+        place = {"dataset": measurement.dataset, **measurement.settings}
+        complete: list[Row] = [{**place, **row} for row in rows]
+        self._append(measurement, complete)
+        self._rows[measurement.key] = complete
 
-    def refuse(self, task: Measurement, reason: str) -> None:
-        """Note that the task's method cannot take its data set, and why."""
-        self._append(
-            {"key": task.key, "experiment": task.experiment, "rows": [], "refused": reason}
-        )
-        self._rows[task.key] = []
-        self._refused[task.key] = reason
+    def skip(self, measurement: Measurement, reason: str) -> None:
+        """Record that the measurement's method cannot process its data set."""
+        self._append(measurement, [], skipped=reason)
+        self._rows[measurement.key] = []
+        self._skipped[measurement.key] = reason
 
-    def refused(self, tasks: Sequence[Measurement]) -> list[Refused]:
-        """Those of the tasks whose method cannot take their data set, in their order."""
+    def skipped(self, plan: Sequence[Measurement]) -> list[SkippedMeasurement]:
+        """The measurements of the plan that were skipped, in its order."""
         return [
-            Refused(task, self._refused[task.key]) for task in tasks if task.key in self._refused
+            SkippedMeasurement(measurement, self._skipped[measurement.key])
+            for measurement in plan
+            if measurement.key in self._skipped
         ]
 
-    def _append(self, line: dict[str, Any]) -> None:
+    def _append(self, measurement: Measurement, rows: list[Row], **fields: str) -> None:
+        line = {"key": measurement.key, "experiment": measurement.experiment, "rows": rows}
         with (self.directory / ROWS).open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
+            file.write(json.dumps(line | fields) + "\n")
 
-    def rows(self, tasks: Sequence[Measurement], experiment: str) -> list[Row]:
-        """What was measured for the experiment's tasks, in their order."""
-        mine = (task.key for task in tasks if task.experiment == experiment)
-        return [row for key in mine for row in self._rows.get(key, [])]
+    def rows(self, plan: Sequence[Measurement], experiment: str) -> list[Row]:
+        """The rows of an experiment, in the order of the plan."""
+        keys = (measurement.key for measurement in plan if measurement.experiment == experiment)
+        return [row for key in keys for row in self._rows.get(key, [])]
 
-    def write_csv(self, tasks: Sequence[Measurement], experiment: str) -> Path | None:
-        """The experiment's rows as ``EXPERIMENT.csv``; nothing where there are none."""
-        rows = self.rows(tasks, experiment)
+    def write_csv(self, plan: Sequence[Measurement], experiment: str) -> Path | None:
+        """Write the experiment's rows as ``EXPERIMENT.csv``, unless there are none."""
+        rows = self.rows(plan, experiment)
         if not rows:
             return None
         columns = list(dict.fromkeys(name for row in rows for name in row))
@@ -78,11 +80,11 @@ class Store:
         return path
 
     def write_about(self, about: dict[str, Any]) -> None:
-        """What the run was asked for: data sets and options."""
+        """Write the data sets and options of the run."""
         text = json.dumps(about, indent=1, ensure_ascii=False)
         (self.directory / ABOUT).write_text(text + "\n", encoding="utf-8")
 
-    def _resume(self, path: Path) -> None:
+    def _read(self, path: Path) -> None:
         if not path.exists():
             return
         content = path.read_bytes()
@@ -91,10 +93,10 @@ class Store:
             path.write_bytes(complete)
         for number, line in enumerate(complete.decode().splitlines(), 1):
             try:
-                read = json.loads(line)
-                self._rows[read["key"]] = read["rows"]
-                if "refused" in read:
-                    self._refused[read["key"]] = str(read["refused"])
+                fields = json.loads(line)
+                self._rows[fields["key"]] = fields["rows"]
+                if "skipped" in fields:
+                    self._skipped[fields["key"]] = str(fields["skipped"])
             except (ValueError, KeyError, TypeError) as error:
                 raise DataMalformed(
                     f"{path}, line {number} is not a result: remove the line, or name another "

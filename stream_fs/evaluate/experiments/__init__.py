@@ -1,40 +1,27 @@
-"""The experiments, one module each: which settings to measure, and the rows of one setting."""
+"""The experiments, one module each: the settings to measure, and the rows of one setting.
+
+A module here is an experiment of the same name (with hyphens for underscores), and defines it as
+``EXPERIMENT``; there is no other registration. Its tables are in the module of `report` with the
+section that it belongs to.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import TYPE_CHECKING
 
-from stream_fs.evaluate.experiments import (
-    ablation,
-    convergence,
-    drift,
-    grid,
-    judging,
-    merging,
-    missing,
-    ranking,
-    sensitivity,
-    speed,
-    stability,
-    traits,
-)
-from stream_fs.evaluate.plan import Experiment
+if TYPE_CHECKING:
+    from stream_fs.evaluate.plan import Experiment
 
-EXPERIMENTS: Mapping[str, Experiment] = {
-    experiment.name: experiment
-    for experiment in (
-        traits.EXPERIMENT,
-        drift.EXPERIMENT,
-        convergence.EXPERIMENT,
-        ranking.EXPERIMENT,
-        grid.EXPERIMENT,
-        stability.EXPERIMENT,
-        speed.EXPERIMENT,
-        missing.EXPERIMENT,
-        ablation.EXPERIMENT,
-        sensitivity.EXPERIMENT,
-        judging.EXPERIMENT,
-        merging.EXPERIMENT,
-        merging.LONG,
-    )
-}
+
+def experiment_names() -> list[str]:
+    """The names of all experiments, sorted."""
+    return sorted(module.name.replace("_", "-") for module in iter_modules(__path__))
+
+
+def load_experiment(name: str) -> Experiment:
+    """The experiment of a name."""
+    module = import_module(f"{__name__}.{name.replace('-', '_')}")
+    experiment: Experiment = module.EXPERIMENT
+    return experiment

@@ -1,4 +1,4 @@
-"""How much the settings of the judge GIMC_FLSD matter: one at a time from those in use."""
+"""Sensitivity of the judge GIMC_FLSD to its settings: one is changed at a time."""
 
 from __future__ import annotations
 
@@ -7,22 +7,23 @@ from dataclasses import replace
 from stream_fs.evaluate.datasets import Labels
 from stream_fs.evaluate.graphs import NEIGHBOURS, unit_rows, view_graphs
 from stream_fs.evaluate.judges import GimcSettings, agreement, fit_gimc
-from stream_fs.evaluate.methods.registry import ALL, METHODS, select
-from stream_fs.evaluate.plan import Entry, OnData, Options, Row, Settings
-from stream_fs.evaluate.protocol import Problem
+from stream_fs.evaluate.methods.registry import ALL_FEATURES, METHODS, select
+from stream_fs.evaluate.plan import DataSetEntry, DataSetExperiment, Options, Row, Settings
+from stream_fs.evaluate.protocol import Trial
 from stream_fs.evaluate.sklearn_adapter import k_means
 
 CHANGES: dict[str, tuple[float, ...]] = {
-    "pull": (0.01, 1.0, 100.0),
-    "smoothness": (2.0, 5.0),
-    "neighbours": (5, 9, 19),
+    "λ₁": (0.01, 1.0, 100.0),
+    "r": (2.0, 5.0),
+    "k": (5, 9, 19),
 }
-COMPARED = (ALL, "default", "variance")
+UNCHANGED = "in use"
+COMPARED = (ALL_FEATURES, "default", "variance")
 SHARE = 0.3
 
 
-def plan(options: Options, _entry: Entry) -> list[Settings]:
-    """A task per method; large data sets are left out."""
+def plan(options: Options, _entry: DataSetEntry) -> list[Settings]:
+    """One per method."""
     return [
         {
             "repetition": 0,
@@ -34,25 +35,26 @@ def plan(options: Options, _entry: Entry) -> list[Settings]:
     ]
 
 
-def measure(problem: Problem, labels: Labels, settings: Settings) -> list[Row]:
-    """NMI with every setting of the judge, on scaled features."""
+def measure(trial: Trial, labels: Labels, settings: Settings) -> list[Row]:
+    """NMI on scaled features with every setting of the judge."""
     method = METHODS[str(settings["method"])]
-    share = 1.0 if method.name == ALL else SHARE
-    masks = select(method.rank(problem)[0], share, method.own_budget)
-    selected = problem.data.select(masks)
+    share = 1.0 if method.name == ALL_FEATURES else SHARE
+    masks = select(method.rank(trial)[0], share, method.own_budget)
+    selected = trial.data.select(masks)
     rows: list[Row] = []
-    for name, value in [("in use", 0.0), *((n, v) for n, vs in CHANGES.items() for v in vs)]:
-        neighbours = int(value) if name == "neighbours" else NEIGHBOURS
-        judge = GimcSettings()
-        if name == "pull":
-            judge = replace(judge, pull=value)
-        elif name == "smoothness":
-            judge = replace(judge, smoothness=value)
-        views = view_graphs(selected, scaled=True, neighbours=neighbours)
-        fit = fit_gimc(views, len(labels), problem.clusters, problem.seed, judge)
-        clusters = k_means(unit_rows(fit.consensus), problem.clusters, problem.seed)
+    changes = [(name, value) for name, values in CHANGES.items() for value in values]
+    for name, value in [(UNCHANGED, 0.0), *changes]:
+        gimc = GimcSettings()
+        if name == "λ₁":
+            gimc = replace(gimc, lambda1=value)
+        elif name == "r":
+            gimc = replace(gimc, r=value)
+        neighbours = int(value) if name == "k" else NEIGHBOURS
+        graphs = view_graphs(selected, scaled=True, neighbours=neighbours)
+        fit = fit_gimc(graphs, len(labels), trial.clusters, trial.seed, gimc)
+        clusters = k_means(unit_rows(fit.consensus), trial.clusters, trial.seed)
         rows.append({"setting": name, "value": value, "nmi": agreement(labels, clusters).nmi})
     return rows
 
 
-EXPERIMENT = OnData("judging", plan, measure, large=False)
+EXPERIMENT = DataSetExperiment(plan, measure, large=False)

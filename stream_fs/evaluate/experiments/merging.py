@@ -1,10 +1,10 @@
-"""What merging costs: one stream in P partitions, a model each, against one model of all of it.
+"""The cost of merging: a stream in P partitions with a model each, compared with one model.
 
 Compared are, always with the redundancy order of the merged sketch:
 
-    single    one model over all rows
-    again     one model over the same rows in another order: how far two rankings that are as
-              good as each other agree, and so what an overlap can be expected to reach
+    single    one model of all rows
+    again     one model of the same rows in another order: its overlap with `single` is the most
+              that can be expected of two equally good rankings
     merged    `merge` of the partitions' models: what the service publishes
     matched   the same with one permutation per model (Hungarian assignment to the merged means)
     averaged  the models' relevances averaged, weighted by their rows: needs no common clusters
@@ -14,142 +14,177 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Literal
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from stream_fs.evaluate.builtin_datasets import long_stream
 from stream_fs.evaluate.datasets import Labels, Mask
+from stream_fs.evaluate.experiments.stability import overlap
 from stream_fs.evaluate.methods.registry import METHODS, declared_views
-from stream_fs.evaluate.plan import LARGE, Entry, OnData, OnMade, Options, Row, Settings
-from stream_fs.evaluate.protocol import Bench, Problem, make_problem
-from stream_fs.selector import Params, State, initial_state, params, read_chunk, update
+from stream_fs.evaluate.plan import (
+    LARGE,
+    DataSetEntry,
+    DataSetExperiment,
+    Options,
+    Row,
+    Settings,
+)
+from stream_fs.evaluate.protocol import JudgePanel, Trial
+from stream_fs.selector import State, initial_state, params, read_chunk, update
 from stream_fs.selector.merge.combine import combine, merge
 from stream_fs.selector.merge.common_space import in_common_space
 from stream_fs.selector.ranking import counts, view_orders, view_scores
 
-WAYS = ("merged", "matched", "averaged")
-Cut = Literal["even", "keyed"]
-Rows = NDArray[np.intp]
-Scores = Mapping[str, NDArray[np.float64]]
+METHOD_NAMES = ("merged", "matched", "averaged")
+PARTITIONS = (2, 4, 8, 16, 32)
+QUICK_PARTITIONS = 4
+"""Largest number of partitions in a quick run."""
+MIN_ROWS = 40
+"""Rows of a partition per cluster."""
+SHARE = 0.2
+REPETITIONS = 3
+Partitioning: TypeAlias = Literal["even", "keyed"]
+"""`keyed` spreads every class unevenly over partitions, like a message key that depends on it."""
+PARTITIONINGS: tuple[Partitioning, ...] = get_args(Partitioning)
 CONCENTRATION = 0.5
 """Of the Dirichlet distribution by which a class is spread over keyed partitions."""
+ROUNDS = 20
+"""Of matching to the merged means, which converges after a few."""
+
+Rows: TypeAlias = NDArray[np.intp]
+Scores: TypeAlias = Mapping[str, NDArray[np.float64]]
+
+
+def plan(options: Options, entry: DataSetEntry) -> list[Settings]:
+    """One per repetition and partitioning, if there are enough rows for two partitions."""
+    if entry.instances < PARTITIONS[0] * MIN_ROWS * entry.classes:
+        return []
+    few = options.quick or entry.instances > LARGE
+    partitionings = PARTITIONINGS[:1] if few else PARTITIONINGS
+    return merging_settings(options, options.repetitions_on(entry, REPETITIONS), partitionings)
+
+
+def merging_settings(
+    options: Options, repetitions: int, partitionings: Sequence[Partitioning]
+) -> list[Settings]:
+    """One per repetition and partitioning."""
+    return [
+        {
+            "repetition": repetition,
+            "missing": options.missing,
+            "cut": partitioning,
+            "most": QUICK_PARTITIONS if options.quick else PARTITIONS[-1],
+            "identity": METHODS["default"].identity,
+        }
+        for repetition in range(repetitions)
+        for partitioning in partitionings
+    ]
+
+
+def measure(trial: Trial, labels: Labels, settings: Settings) -> list[Row]:
+    """Overlap with the selection of one model, and NMI, by number of partitions and method."""
+    # The comparison with `matched` adds little, and judging large sets takes long.
+    large = len(labels) > LARGE
+    comparison = MergingComparison(
+        trial,
+        labels,
+        partitions=tuple(p for p in PARTITIONS if p <= int(settings["most"])),
+        partitioning="keyed" if settings["cut"] == "keyed" else "even",
+        methods=("merged", "averaged") if large else METHOD_NAMES,
+    )
+    return list(comparison.rows())
 
 
 @dataclass(frozen=True)
-class Stream:
-    """Rows in the order of their arrival; the labels are for the judges, and to cut by."""
+class MergingComparison:
+    """One trial, the ways to divide it into partitions, and the methods that are compared.
 
-    problem: Problem
+    Numbers of partitions that would leave fewer than ``min_rows`` rows per cluster are left out.
+    """
+
+    trial: Trial
     labels: Labels
+    partitions: tuple[int, ...]
+    partitioning: Partitioning = "even"
+    methods: tuple[str, ...] = METHOD_NAMES
+    min_rows: int = MIN_ROWS
+
+    def rows(self) -> Iterator[Row]:
+        """One per selection: its overlap with that of the single model, and its NMI by judge."""
+        size = self.trial.instances
+        panel = JudgePanel(self.trial, self.labels)
+        single = fit_model(self.trial, np.arange(size), "single")
+        reference = select_features(single, view_scores(single))
+
+        def row(partitions: int, method: str, masks: Sequence[Mask]) -> Row:
+            nmi = {judge: agreement.nmi for judge, agreement in panel.judge(masks).items()}
+            return {
+                "partitions": partitions,
+                "rows": size // partitions,
+                "method": method,
+                "overlap": overlap(masks, reference),
+                "nmi": float(np.mean(list(nmi.values()))),
+                **{f"nmi {judge}": value for judge, value in nmi.items()},
+            }
+
+        yield row(1, "single", reference)
+        order = np.random.default_rng(self.trial.seed).permutation(size)
+        again = fit_model(self.trial, order, "again")
+        yield row(1, "again", select_features(again, view_scores(again)))
+        for partitions in self.partitions:
+            if size < partitions * self.min_rows * self.trial.clusters:
+                continue
+            parts = divide(self.trial, self.labels, partitions, self.partitioning)
+            models = [fit_model(self.trial, part, str(p)) for p, part in enumerate(parts)]
+            for method, masks in selections(models, self.methods).items():
+                yield row(partitions, method, masks)
 
 
-@dataclass(frozen=True)
-class MergingSettings:
-    """Into how many partitions, how cut, and what is compared.
-
-    Partitions with fewer than ``least_rows`` rows per cluster are left out. ``keyed`` spreads
-    every class unevenly over the partitions, as a message key that has to do with it would.
-    """
-
-    partitions: tuple[int, ...] = (1, 2, 4, 8, 16, 32)
-    least_rows: int = 40
-    cut: Cut = "even"
-    share: float = 0.2
-    methods: tuple[str, ...] = WAYS
-
-
-@dataclass(frozen=True)
-class MergingRow:
-    """One selection: overlap with that of the single model, and NMI by judge.
-
-    ``rows`` is the mean number of rows of a partition.
-    """
-
-    partitions: int
-    rows: int
-    method: str
-    overlap: float
-    nmi: Mapping[str, float]
-
-
-def measure_merging(stream: Stream, settings: MergingSettings) -> Iterator[MergingRow]:
-    """All rows of one stream, as they are measured."""
-    size = len(stream.labels)
-    everything = np.arange(size)
-    single = fit(stream, everything, "single")
-    reference = choose(single, view_scores(single), settings.share)
-
-    bench = Bench(stream.problem, stream.labels)
-
-    def row(partitions: int, method: str, masks: Sequence[Mask]) -> MergingRow:
-        rows = size // partitions
-        overlap = shared(masks, reference)
-        nmi = {look: found.nmi for look, found in bench.judge(masks).items()}
-        return MergingRow(partitions, rows, method, overlap, nmi)
-
-    yield row(1, "single", reference)
-    other = np.random.default_rng(stream.problem.seed).permutation(size)
-    again = fit(stream, other, "again")
-    yield row(1, "again", choose(again, view_scores(again), settings.share))
-    for partitions in settings.partitions:
-        if partitions == 1 or size < partitions * settings.least_rows * stream.problem.clusters:
-            continue
-        parts = [fit(stream, at, str(p)) for p, at in enumerate(cut(stream, partitions, settings))]
-        for method, masks in selections(parts, settings).items():
-            yield row(partitions, method, masks)
-
-
-def selections(models: Sequence[State], settings: MergingSettings) -> dict[str, list[Mask]]:
-    """The features that every way of merging selects."""
-    merged = merge(models)
-    ways: Mapping[str, Callable[[], Scores]] = {
-        "merged": lambda: view_scores(merged),
-        "matched": lambda: view_scores(matched(models)),
-        "averaged": lambda: averaged(models),
-    }
-    return {way: choose(merged, ways[way](), settings.share) for way in settings.methods}
-
-
-def cut(stream: Stream, partitions: int, settings: MergingSettings) -> list[Rows]:
-    """Which rows go to which partition; one without enough rows to cluster gets none."""
-    size = len(stream.labels)
-    if settings.cut == "even":
+def divide(trial: Trial, labels: Labels, partitions: int, partitioning: Partitioning) -> list[Rows]:
+    """The rows of every partition; keyed partitions with too few rows to cluster are dropped."""
+    size = trial.instances
+    if partitioning == "even":
         return [np.arange(p, size, partitions) for p in range(partitions)]
-    generator = np.random.default_rng([stream.problem.seed, partitions])
-    classes = int(stream.labels.max()) + 1
-    spread = generator.dirichlet([CONCENTRATION] * partitions, classes)
-    drawn = generator.random(size)[:, None] > spread[stream.labels].cumsum(axis=1)[:, :-1]
-    home = drawn.sum(axis=1)
-    rows = [np.flatnonzero(home == p) for p in range(partitions)]
-    return [at for at in rows if len(at) >= stream.problem.clusters]
+    generator = np.random.default_rng([trial.seed, partitions])
+    classes = int(labels.max()) + 1
+    shares = generator.dirichlet([CONCENTRATION] * partitions, classes)
+    exceeded = generator.random(size)[:, None] > shares[labels].cumsum(axis=1)[:, :-1]
+    partition = exceeded.sum(axis=1)
+    parts = [np.flatnonzero(partition == p) for p in range(partitions)]
+    return [part for part in parts if len(part) >= trial.clusters]
 
 
-def fit(stream: Stream, rows: Rows, origin: str) -> State:
-    """A model over these rows: a first chunk of 20 rows per cluster, then tenths, at least 100."""
-    data = stream.problem.data
-    state = initial_state(_params(stream), origin)
+def fit_model(trial: Trial, rows: Rows, origin: str) -> State:
+    """A model of these rows: a first chunk of 20 rows per cluster, then tenths, at least 100."""
+    data = trial.data
+    values = params(declared_views(data), trial.clusters, seed=trial.seed)
+    state = initial_state(values, origin)
     step = max(100, len(rows) // 10)
-    bounds = [0, *range(max(step, state.params.first_chunk_rows), len(rows) - step // 2, step)]
+    bounds = [0, *range(max(step, values.first_chunk_rows), len(rows) - step // 2, step)]
     for low, high in zip(bounds, [*bounds[1:], len(rows)], strict=True):
         at = rows[low:high]
-        inputs = {view.name: x[at] for view, x in zip(state.params.views, data.views, strict=True)}
-        present = {view.name: data.present[at, v] for v, view in enumerate(state.params.views)}
-        state, _ = update(state, read_chunk(state.params.views, inputs, present))
+        inputs = {view.name: x[at] for view, x in zip(values.views, data.views, strict=True)}
+        present = {view.name: data.present[at, v] for v, view in enumerate(values.views)}
+        state, _ = update(state, read_chunk(values.views, inputs, present))
     return state
 
 
-def _params(stream: Stream) -> Params:
-    problem = stream.problem
-    return params(declared_views(problem.data), problem.clusters, seed=problem.seed)
+def selections(models: Sequence[State], methods: Sequence[str]) -> dict[str, list[Mask]]:
+    """The selected features by merging method."""
+    merged = merge(models)
+    scores: Mapping[str, Callable[[], Scores]] = {
+        "merged": lambda: view_scores(merged),
+        "matched": lambda: view_scores(merge_matched(models)),
+        "averaged": lambda: average_scores(models),
+    }
+    return {method: select_features(merged, scores[method]()) for method in methods}
 
 
-def choose(model: State, scores: Scores, share: float) -> list[Mask]:
-    """Masks of the first features by these scores and the model's redundancy."""
-    wanted = counts(model, share)
+def select_features(model: State, scores: Scores) -> list[Mask]:
+    """Masks of the first features by these scores and the redundancy of the model."""
+    wanted = counts(model, SHARE)
     masks = []
     for name, order in view_orders(model, scores, wanted).items():
         mask = np.zeros(len(order), np.bool_)
@@ -158,30 +193,20 @@ def choose(model: State, scores: Scores, share: float) -> list[Mask]:
     return masks
 
 
-def shared(masks: Sequence[Mask], others: Sequence[Mask]) -> float:
-    """Share of the selected features that both selections have."""
-    both = sum(int((a & b).sum()) for a, b in zip(masks, others, strict=True))
-    return both / sum(int(b.sum()) for b in others)
-
-
-ROUNDS = 20
-"""Of matching to the merged means; it settles after a few."""
-
-
-def averaged(models: Sequence[State]) -> dict[str, NDArray[np.float64]]:
-    """Mean of the models' scores, weighted by the rows behind them."""
-    scored = [view_scores(model) for model in models]
+def average_scores(models: Sequence[State]) -> dict[str, NDArray[np.float64]]:
+    """Mean of the models' scores, weighted by their rows."""
+    scores = [view_scores(model) for model in models]
     mean = {}
     for name in models[0].views:
         rows = np.array([model.views[name].n for model in models])
-        mean[name] = rows @ [scores[name] for scores in scored] / max(rows.sum(), 1.0)
+        mean[name] = rows @ [by_view[name] for by_view in scores] / max(rows.sum(), 1.0)
     return mean
 
 
-def matched(models: Sequence[State]) -> State:
-    """The sums of models whose clusters were matched one to one with the merged means.
+def merge_matched(models: Sequence[State]) -> State:
+    """The sum of the models after one-to-one matching of their clusters with the merged means.
 
-    The largest model comes first; then all are matched to the merged means until none changes.
+    The largest model comes first; matching to the merged means is repeated until no cluster moves.
     """
     models = in_common_space(sorted(models, key=lambda model: -model.total))
     orders = [np.arange(models[0].params.clusters)]
@@ -189,24 +214,23 @@ def matched(models: Sequence[State]) -> State:
         orders.append(_match(combine(models[: len(orders)], orders), model))
     for _ in range(ROUNDS):
         merged = combine(models, orders)
-        after = [_match(merged, model) for model in models]
-        if all(np.array_equal(a, b) for a, b in zip(after, orders, strict=True)):
+        matched = [_match(merged, model) for model in models]
+        if all(np.array_equal(a, b) for a, b in zip(matched, orders, strict=True)):
             break
-        orders = after
+        orders = matched
     return combine(models, orders)
 
 
 def _match(reference: State, model: State) -> NDArray[np.intp]:
-    """The cluster of the reference for every cluster of the model, by cosine over all views."""
-    alike = np.zeros((model.params.clusters, model.params.clusters))
+    """For every cluster of the model the cluster of the reference, by cosine over all views."""
+    similarity = np.zeros((model.params.clusters, model.params.clusters))
     for name in model.views:
-        ours, theirs = _directions(model, name), _directions(reference, name)
-        alike += ours.T @ theirs
-    return np.asarray(linear_sum_assignment(-alike)[1])
+        similarity += _directions(model, name).T @ _directions(reference, name)
+    return np.asarray(linear_sum_assignment(-similarity)[1])
 
 
 def _directions(model: State, name: str) -> NDArray[np.float64]:
-    """Centred cluster means (d×K), to unit length."""
+    """Centred cluster means (d×K), scaled to unit length."""
     view = model.views[name]
     assert view.moments is not None, "the default preset keeps moments"
     C = view.moments.C
@@ -215,75 +239,4 @@ def _directions(model: State, name: str) -> NDArray[np.float64]:
     return np.asarray(means / np.where(lengths > 0, lengths, 1.0), np.float64)
 
 
-PARTITIONS = (2, 4, 8, 16, 32)
-QUICK = 4
-"""Partitions at most in a quick run."""
-LEAST_ROWS = 40
-"""Of a partition, per cluster."""
-LONG_ROWS = 10_240
-LONG_ROWS_QUICK = 1_280
-REPETITIONS = 3
-CUTS: tuple[Cut, ...] = ("even", "keyed")
-
-
-def plan(options: Options, entry: Entry) -> list[Settings]:
-    """A task per repetition and cut, where there are rows for two partitions."""
-    if entry.instances < PARTITIONS[0] * LEAST_ROWS * entry.classes:
-        return []
-    repetitions = options.repetitions_of(entry, REPETITIONS)
-    cuts = CUTS[:1] if options.quick or entry.instances > LARGE else CUTS
-    return list(_settings(options, repetitions, cuts))
-
-
-def plan_long(options: Options) -> list[Settings]:
-    """The same on the stream that is made."""
-    rows = LONG_ROWS_QUICK if options.quick else LONG_ROWS
-    settings = _settings(options, min(options.repetitions, REPETITIONS), CUTS[:1])
-    return [{**of, "instances": rows} for of in settings]
-
-
-def _settings(options: Options, repetitions: int, cuts: tuple[Cut, ...]) -> Iterator[Settings]:
-    for repetition in range(1 if options.quick else repetitions):
-        for cut in cuts:
-            yield {
-                "repetition": repetition,
-                "missing": options.missing,
-                "cut": cut,
-                "most": QUICK if options.quick else PARTITIONS[-1],
-                "identity": METHODS["default"].identity,
-            }
-
-
-def measure(problem: Problem, labels: Labels, settings: Settings) -> list[Row]:
-    """Overlap with the choice of one model, and NMI, by number of partitions and way to merge."""
-    # The control by permutations adds little, and judging large sets takes long.
-    large = len(labels) > LARGE
-    chosen = partial(MergingSettings, methods=("merged", "averaged")) if large else MergingSettings
-    wanted = chosen(
-        partitions=tuple(p for p in PARTITIONS if p <= int(settings["most"])),
-        least_rows=LEAST_ROWS,
-        cut="keyed" if settings["cut"] == "keyed" else "even",
-    )
-    return [
-        {
-            "partitions": row.partitions,
-            "rows": row.rows,
-            "method": row.method,
-            "overlap": row.overlap,
-            "nmi": float(np.mean(list(row.nmi.values()))),
-            **{f"nmi {judge}": value for judge, value in row.nmi.items()},
-        }
-        for row in measure_merging(Stream(problem, labels), wanted)
-    ]
-
-
-def measure_long(settings: Settings) -> list[Row]:
-    """The same on the stream that is made."""
-    repetition = int(settings["repetition"])
-    made = long_stream(int(settings["instances"]), repetition)
-    problem, labels = make_problem(made, repetition, float(settings["missing"]))
-    return measure(problem, labels, settings)
-
-
-EXPERIMENT = OnData("merging", plan, measure)
-LONG = OnMade("merging-long", plan_long, measure_long)
+EXPERIMENT = DataSetExperiment(plan, measure)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from stream_fs.evaluate.datasets import Labels
-from stream_fs.evaluate.methods.registry import ALL, BUDGETS, METHODS, Method, select
-from stream_fs.evaluate.plan import Entry, OnData, Options, Row, Settings
-from stream_fs.evaluate.protocol import Bench, Problem, mean_agreement
+from stream_fs.evaluate.methods.registry import ALL_FEATURES, BUDGETS, METHODS, Method, select
+from stream_fs.evaluate.plan import DataSetEntry, DataSetExperiment, Options, Row, Settings
+from stream_fs.evaluate.protocol import JudgePanel, Trial, mean_agreement
+from stream_fs.selector.parameters import Budget
 
 
-def plan(options: Options, entry: Entry) -> list[Settings]:
-    """A task per repetition and method."""
+def plan(options: Options, entry: DataSetEntry) -> list[Settings]:
+    """One per repetition and method."""
     return [
         {
             "repetition": repetition,
@@ -18,40 +21,38 @@ def plan(options: Options, entry: Entry) -> list[Settings]:
             "identity": method.identity,
             "shares": " ".join(f"{share:g}" for share in options.shares),
         }
-        for repetition in range(options.repetitions_of(entry))
+        for repetition in range(options.repetitions_on(entry))
         for method in METHODS.values()
     ]
 
 
-def measure(problem: Problem, labels: Labels, settings: Settings) -> list[Row]:
+def measure(trial: Trial, labels: Labels, settings: Settings) -> list[Row]:
     """NMI, ARI and F by budget, share and judge."""
-    bench = Bench(problem, labels)
     method = METHODS[str(settings["method"])]
     shares = [float(share) for share in str(settings["shares"]).split()]
-    return judged_rows(method, bench, [1.0] if method.name == ALL else shares)
+    shares = [1.0] if method.name == ALL_FEATURES else shares
+    return judged_rows(method, JudgePanel(trial, labels), shares)
 
 
 def judged_rows(
     method: Method,
-    bench: Bench,
-    shares: list[float],
-    budgets: tuple[str, ...] = BUDGETS,
+    panel: JudgePanel,
+    shares: Sequence[float],
+    budgets: Sequence[Budget] = BUDGETS,
 ) -> list[Row]:
-    """A row for every budget, share and judge; the mean over the method's draws."""
-    draws = method.rank(bench.problem)
+    """A row for every share, budget and judge: the mean agreement over the method's draws."""
+    draws = method.rank(panel.trial)
     rows: list[Row] = []
     for share in shares:
-        for budget in BUDGETS:
-            if budget not in budgets:
-                continue
-            found = [bench.judge(select(orders, share, budget)) for orders in draws]
-            for judge in found[0]:
-                value = mean_agreement([of[judge] for of in found])
+        for budget in budgets:
+            judged = [panel.judge(select(orders, share, budget)) for orders in draws]
+            for judge in judged[0]:
+                mean = mean_agreement([agreements[judge] for agreements in judged])
                 rows.append(
                     {"share": share, "budget": budget, "judge": judge}
-                    | {"nmi": value.nmi, "ari": value.ari, "f": value.f}
+                    | {"nmi": mean.nmi, "ari": mean.ari, "f": mean.f}
                 )
     return rows
 
 
-EXPERIMENT = OnData("ranking", plan, measure)
+EXPERIMENT = DataSetExperiment(plan, measure)

@@ -1,1 +1,1 @@
-"""The methods that are compared, one file each."""
+"""The methods that are compared, and their registry."""

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from stream_fs.evaluate.plan import ROLES, Entry
-from stream_fs.evaluate.report.page import Table, curves, number, signed, with_error
+from stream_fs.evaluate.plan import ROLES, DataSetEntry
+from stream_fs.evaluate.report.page import Table, line_plot, number, signed, with_error
 from stream_fs.evaluate.report.results import (
     CONTENDERS,
     EVERYTHING,
@@ -15,12 +15,12 @@ from stream_fs.evaluate.report.results import (
     OURS,
     RIVALS,
     VARIANCE,
-    Cells,
     Contender,
-    Difference,
-    difference,
+    PairedDifference,
+    PairedResults,
     estimate,
     overall,
+    paired_difference,
     paired_p,
 )
 
@@ -28,30 +28,31 @@ JUDGES = ("gimc", "spectral")
 BUDGET_NOTE = "√: a share of all features is divided by √d between the views; ∝: proportionally."
 
 
-def compared_tables(cells: Cells, entries: Sequence[Entry]) -> list[Table]:
-    """Everything about the main comparison, development data first."""
+def comparison_tables(paired: PairedResults, entries: Sequence[DataSetEntry]) -> list[Table]:
+    """All tables of the main comparison, development data first."""
     tables: list[Table] = []
     for role in ROLES:
-        names = [e.name for e in entries if e.role == role and e.name in cells.datasets]
+        names = [e.name for e in entries if e.role == role and e.name in paired.datasets]
         if names:
-            tables += [by_judge(cells, names, role, metric) for metric in METRICS]
+            tables += [by_judge(paired, names, role, metric) for metric in METRICS]
             tables += [
-                by_set(cells, names, role),
-                differences(cells, names, role),
-                by_share(cells, names, role),
+                by_set(paired, names, role),
+                differences(paired, names, role),
+                by_share(paired, names, role),
             ]
     return tables
 
 
-def means_in_words(cells: Cells, entries: Sequence[Entry]) -> Iterator[str]:
-    """The overall NMI of `default`, of all features and of the best other ranking."""
+def mean_sentences(paired: PairedResults, entries: Sequence[DataSetEntry]) -> Iterator[str]:
+    """The overall NMI of `default`, of all features and of the best other ranking, by role."""
     for role in ROLES:
-        names = [e.name for e in entries if e.role == role and e.name in cells.datasets]
+        names = [e.name for e in entries if e.role == role and e.name in paired.datasets]
         if names:
             means = {
-                c: overall({name: cells.values(name, c) for name in names}).mean for c in CONTENDERS
+                c: overall({name: paired.values(name, c) for name in names}).mean
+                for c in CONTENDERS
             }
-            rivals = [c for c in RIVALS if cells.took(c, names)]
+            rivals = [c for c in RIVALS if paired.has(c, names)]
             rival = max(rivals, key=lambda c: means[c])
             yield (
                 f"Mean NMI over {len(names)} {role} data sets, judges and shares of features: "
@@ -60,40 +61,40 @@ def means_in_words(cells: Cells, entries: Sequence[Entry]) -> Iterator[str]:
             )
 
 
-def by_judge(cells: Cells, names: Sequence[str], role: str, metric: str) -> Table:
+def by_judge(paired: PairedResults, names: Sequence[str], role: str, metric: str) -> Table:
     """Means over data sets and shares with their standard errors, judge by judge."""
     rows = []
     for contender in CONTENDERS:
         row = [contender.label]
-        for judge in (*cells.judges, ""):
-            looks = cells.looks_of(judge)
-            values = {name: cells.values(name, contender, metric, looks) for name in names}
-            mark = "*" if against(cells, names, contender, judge, metric=metric).clear else ""
+        for judge in (*paired.judges, ""):
+            variants = paired.variants_of(judge)
+            values = {name: paired.values(name, contender, metric, variants) for name in names}
+            mark = "*" if against(paired, names, contender, judge, metric=metric).clear else ""
             row.append(with_error(overall(values)) + mark)
         rows.append(row)
     return Table(
         f"{metric.upper()}, {role} data, by judge",
-        ["method", *cells.judges, "mean"],
+        ["method", *paired.judges, "mean"],
         rows,
-        f"Means over {len(names)} data sets ({', '.join(names)}) and {len(cells.shares)} shares of "
-        "features ± standard error over repetitions; * differs from default √ by more than both "
-        "standard errors of the paired difference, over repetitions and over data sets. "
+        f"Means over {len(names)} data sets ({', '.join(names)}) and {len(paired.shares)} shares "
+        "of features ± standard error over repetitions; * differs from default √ by more than "
+        "both standard errors of the paired difference, over repetitions and over data sets. "
         f"{BUDGET_NOTE}",
         strong=OURS.label,
     )
 
 
-def by_set(cells: Cells, names: Sequence[str], role: str) -> Table:
+def by_set(paired: PairedResults, names: Sequence[str], role: str) -> Table:
     """Means over judges and shares with their standard errors, data set by data set."""
     rows = []
     for contender in CONTENDERS:
         row = [contender.label]
         for name in names:
-            values = cells.values(name, contender)
-            mark = "*" if paired_p(values - cells.values(name, OURS)) < 0.05 else ""
+            values = paired.values(name, contender)
+            mark = "*" if paired_p(values - paired.values(name, OURS)) < 0.05 else ""
             row.append(with_error(estimate(values)) + mark)
         rows.append(row)
-    counts = ", ".join(f"{name}: {len(cells.repetitions[name])}" for name in names)
+    counts = ", ".join(f"{name}: {len(paired.repetitions[name])}" for name in names)
     return Table(
         f"NMI, {role} data, by data set",
         ["method", *names],
@@ -105,66 +106,68 @@ def by_set(cells: Cells, names: Sequence[str], role: str) -> Table:
 
 
 def against(
-    cells: Cells,
+    paired: PairedResults,
     names: Sequence[str],
     rival: Contender,
     judge: str = "",
     shares: Sequence[float] | None = None,
     metric: str = "nmi",
-) -> Difference:
-    """`default` with its own budget less a rival, by one judge or by both."""
-    looks = cells.looks_of(judge)
-    return difference(
+) -> PairedDifference:
+    """`default` with its own budget less a rival, by one judge or, for the empty name, by both."""
+    variants = paired.variants_of(judge)
+    return paired_difference(
         names,
-        lambda name: cells.values(name, OURS, metric, looks, shares),
-        lambda name: cells.values(name, rival, metric, looks, shares),
+        lambda name: paired.values(name, OURS, metric, variants, shares),
+        lambda name: paired.values(name, rival, metric, variants, shares),
     )
 
 
-def differences(cells: Cells, names: Sequence[str], role: str) -> Table:
-    """How far `default` is ahead, and how sure that is."""
+def differences(paired: PairedResults, names: Sequence[str], role: str) -> Table:
+    """The lead of `default` over every other contender, with its standard errors."""
     rows = []
     for rival in CONTENDERS:
-        if rival == OURS or not cells.took(rival, names):
+        if rival == OURS or not paired.has(rival, names):
             continue
-        total = against(cells, names, rival)
+        total = against(paired, names, rival)
         rows.append(
             [
                 rival.label,
                 signed(total.mean),
-                number(total.repetitions),
-                number(total.sets),
+                number(total.repetition_error),
+                number(total.dataset_error),
                 f"{total.wins} of {len(names)}",
                 total.claim,
-                *(brief(against(cells, names, rival, judge)) for judge in JUDGES),
+                *(brief(against(paired, names, rival, judge)) for judge in JUDGES),
             ]
         )
     return Table(
         f"default √ less the others, {role} data (NMI)",
         ["other", "difference", "± repetitions", "± sets", "ahead on", "claim", *JUDGES],
         rows,
-        "Paired differences, every data set of the same weight. A difference is claimed where it "
-        "is above both standard errors.",
+        "Paired differences, data sets of equal weight. A difference is claimed where it exceeds "
+        "both standard errors.",
     )
 
 
-def by_share(cells: Cells, names: Sequence[str], role: str) -> Table:
+def by_share(paired: PairedResults, names: Sequence[str], role: str) -> Table:
     """`default` against all features and variance, share by share."""
     rows = []
-    for share in cells.shares:
+    for share in paired.shares:
         row = [f"{share:.0%}"]
-        row += [brief(against(cells, names, EVERYTHING, judge, [share])) for judge in ("", *JUDGES)]
-        row += [brief(against(cells, names, rival, "", [share])) for rival in VARIANCE]
+        row += [
+            brief(against(paired, names, EVERYTHING, judge, [share])) for judge in ("", *JUDGES)
+        ]
+        row += [brief(against(paired, names, rival, "", [share])) for rival in VARIANCE]
         rows.append(row)
     shown = (OURS, Contender("default", "proportional"), *VARIANCE, Contender("paper", "sqrt"))
     lines = {
         c.label: [
-            float(np.mean([cells.values(n, c, "nmi", None, [s]).mean() for n in names]))
-            for s in cells.shares
+            float(np.mean([paired.values(n, c, "nmi", None, [s]).mean() for n in names]))
+            for s in paired.shares
         ]
         for c in (*shown, EVERYTHING)
     }
-    figure = curves("NMI by share of features", "share of features", "NMI", cells.shares, lines)
+    figure = line_plot("NMI by share of features", "share of features", "NMI", paired.shares, lines)
     return Table(
         f"default √ by share of features, {role} data (NMI)",
         ["share", "less all", "less all, gimc", "less all, spectral"]
@@ -175,6 +178,6 @@ def by_share(cells: Cells, names: Sequence[str], role: str) -> Table:
     )
 
 
-def brief(of: Difference) -> str:
+def brief(difference: PairedDifference) -> str:
     """A difference ± its standard error over data sets."""
-    return with_error(of.over_sets, difference=True)
+    return with_error(difference.over_datasets, difference=True)

@@ -1,41 +1,62 @@
-"""How much settings matter: missing instances, parameters, and those of the judge."""
+"""What parts and settings are worth: ablation, missing instances, parameters, the judge."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from stream_fs.evaluate.experiments.ablation import AS_IT_IS
+from stream_fs.evaluate.experiments import grid, judging, sensitivity
+from stream_fs.evaluate.experiments.ablation import UNCHANGED
 from stream_fs.evaluate.plan import Row
-from stream_fs.evaluate.report.page import Table, curves, number, signed, with_error
-from stream_fs.evaluate.report.results import Difference, difference, grouped, nmi_by_set, overall
+from stream_fs.evaluate.report.page import (
+    ReportSection,
+    Table,
+    line_plot,
+    number,
+    signed,
+    with_error,
+)
+from stream_fs.evaluate.report.results import (
+    Comparison,
+    PairedDifference,
+    Results,
+    grouped,
+    mean_of,
+    nmi_by_dataset,
+    overall,
+    paired_difference,
+)
+
+MIN_HEIGHT = 0.1
+"""Height of the y axis of a parameter's figure, in NMI."""
 
 
-def changes(rows: Sequence[Row]) -> dict[str, Difference]:
-    """By variant, what it changes in NMI."""
-    values = {variant: nmi_by_set(of) for variant, of in grouped(rows, "variant").items()}
+def variant_changes(rows: Sequence[Row]) -> dict[str, PairedDifference]:
+    """The change of NMI by variant."""
+    values = {variant: nmi_by_dataset(group) for variant, group in grouped(rows, "variant").items()}
+    unchanged = values[UNCHANGED]
     return {
-        variant: difference(list(of), of.__getitem__, values[AS_IT_IS].__getitem__)
-        for variant, of in values.items()
+        variant: paired_difference(nmi, nmi.__getitem__, unchanged.__getitem__)
+        for variant, nmi in values.items()
     }
 
 
 def ablation_table(rows: Sequence[Row]) -> Table:
-    """Change of NMI when one named parameter of preset `default` is switched."""
-    of_variant = grouped(rows, "variant")
+    """The change of NMI when one parameter of preset `default` is changed."""
+    by_variant = grouped(rows, "variant")
     body = []
-    for variant, change in changes(rows).items():
-        by_set = [values.mean() for values in nmi_by_set(of_variant[variant]).values()]
+    for variant, change in variant_changes(rows).items():
+        means = [values.mean() for values in nmi_by_dataset(by_variant[variant]).values()]
         body.append(
             [
                 variant,
-                number(float(np.mean(by_set))),
+                number(float(np.mean(means))),
                 signed(change.mean),
-                number(change.repetitions),
-                number(change.sets),
-                f"{change.wins} of {len(by_set)}",
-                "–" if variant == AS_IT_IS else change.claim,
+                number(change.repetition_error),
+                number(change.dataset_error),
+                f"{change.wins} of {len(means)}",
+                "–" if variant == UNCHANGED else change.claim,
             ]
         )
     return Table(
@@ -43,154 +64,116 @@ def ablation_table(rows: Sequence[Row]) -> Table:
         ["variant", "NMI", "change", "± repetitions", "± sets", "better on", "claim"],
         body,
         "Means over both judges on scaled features, 10 and 30 % of the features, and data sets "
-        "of up to 5,000 rows, held-out ones included. A change is claimed where it is above both "
+        "of up to 5,000 rows, including held-out ones. A change is claimed where it exceeds both "
         "standard errors.",
-        strong=AS_IT_IS,
+        strong=UNCHANGED,
     )
-
-
-LEAST_HEIGHT = 0.1
-"""Of a curve's axis, in NMI."""
 
 
 def missing_table(rows: Sequence[Row]) -> Table:
     """NMI by share of missing instances."""
     levels = sorted({float(row["missing"]) for row in rows})
-    found = {}
-    for method, of in grouped(rows, "method").items():
-        by_level = {float(level): part for level, part in grouped(of, "missing").items()}
-        found[method] = [overall(nmi_by_set(by_level[level])) for level in levels]
-    lines = {method: [value.mean for value in of] for method, of in found.items()}
+    means = {}
+    for method, group in grouped(rows, "method").items():
+        by_level = {float(level): part for level, part in grouped(group, "missing").items()}
+        means[method] = [overall(nmi_by_dataset(by_level[level])) for level in levels]
+    lines = {method: [mean.mean for mean in by_level] for method, by_level in means.items()}
     return Table(
         "Share of missing instances (NMI)",
         ["method", *(f"{level:.0%}" for level in levels)],
-        [[method, *map(with_error, of)] for method, of in found.items()],
+        [[method, *map(with_error, by_level)] for method, by_level in means.items()],
         "30 % of the features with each method's own budget; means over both judges on scaled "
         "features and data sets of up to 5,000 rows ± standard error over repetitions.",
-        [curves("NMI by share of missing instances", "missing", "NMI", levels, lines)],
+        [line_plot("NMI by share of missing instances", "missing", "NMI", levels, lines)],
         strong="default",
     )
 
 
-def parameter_table(rows: Sequence[Row], what: str, middle: Mapping[str, float]) -> Table:
-    """NMI when one parameter leaves the middle, whose values are given, and the curves."""
+def parameter_table(rows: Sequence[Row], setup: str, middle: Mapping[str, float]) -> Table:
+    """NMI when one parameter differs from the middle of the grid."""
     by_parameter = grouped(rows, "parameter")
-    unmoved = nmi_by_set(by_parameter.pop("middle"))
+    reference = nmi_by_dataset(by_parameter.pop("middle"))
     body: list[list[str]] = []
     figures: list[str] = []
-    for parameter, of in by_parameter.items():
-        found = {float(value): nmi_by_set(part) for value, part in grouped(of, "value").items()}
-        found[middle[parameter]] = unmoved
-        line = {value: overall(by_set).mean for value, by_set in sorted(found.items())}
+    for parameter, group in by_parameter.items():
+        nmi = {
+            float(value): nmi_by_dataset(part) for value, part in grouped(group, "value").items()
+        }
+        nmi[middle[parameter]] = reference
+        line = {value: overall(by_dataset).mean for value, by_dataset in sorted(nmi.items())}
         for value, mean in line.items():
-            less = difference(list(found[value]), found[value].__getitem__, unmoved.__getitem__)
-            told = [with_error(less.over_sets, difference=True), less.claim]
-            is_middle = value == middle[parameter]
-            body.append(
-                [parameter, f"{value:g}", number(mean), *(["–", "middle"] if is_middle else told)]
-            )
+            if value == middle[parameter]:
+                compared = ["–", "middle"]
+            else:
+                change = paired_difference(
+                    nmi[value], nmi[value].__getitem__, reference.__getitem__
+                )
+                compared = [with_error(change.over_datasets, difference=True), change.claim]
+            body.append([parameter, f"{value:g}", number(mean), *compared])
         figures.append(
-            curves(
-                f"{parameter}: {what}",
+            line_plot(
+                f"{parameter}: {setup}",
                 parameter,
                 "NMI",
                 list(line),
                 {"mean over data sets": list(line.values())},
                 logarithmic=parameter != "lam",
-                least_height=LEAST_HEIGHT,
+                min_height=MIN_HEIGHT,
             )
         )
     return Table(
-        f"Parameter sensitivity: preset {what}",
+        f"Parameter sensitivity: preset {setup}",
         ["parameter", "value", "NMI", "less the middle", "claim"],
         body,
-        f"One parameter at a time; the middle gives {number(overall(unmoved).mean)}. Paired "
-        "difference ± standard error over data sets; claimed where it is above that and above the "
-        "one over repetitions.",
+        f"One parameter at a time; NMI in the middle is {number(overall(reference).mean)}. Paired "
+        "difference ± standard error over data sets; claimed where it exceeds that and the error "
+        "over repetitions.",
         figures,
     )
 
 
-def judging_table(rows: Sequence[Row]) -> Table:
+def judge_table(rows: Sequence[Row]) -> Table:
     """NMI with other settings of the judge."""
     methods = list(grouped(rows, "method"))
     body = []
-    for setting, of in grouped(rows, "setting").items():
-        for value, part in grouped(of, "value").items():
+    for setting, group in grouped(rows, "setting").items():
+        for value, part in grouped(group, "value").items():
             by_method = grouped(part, "method")
-            means = [float(np.mean([float(r["nmi"]) for r in by_method[m]])) for m in methods]
-            shown = "–" if setting == "in use" else f"{float(value):g}"
+            means = [mean_of(by_method[method], "nmi") for method in methods]
+            shown = "–" if setting == judging.UNCHANGED else f"{float(value):g}"
             body.append([setting, shown, *map(number, means)])
     return Table(
         "Sensitivity of the judge GIMC_FLSD (NMI)",
         ["setting", "value", *methods],
         body,
-        "In use: pull λ₁ = 10, smoothness r = 3, k = 7 neighbours, features scaled. One "
-        "repetition; selectors with 30 % of the features; data sets of up to 5,000 rows.",
-        strong="in use",
+        "In use: λ₁ = 10, r = 3, k = 7 neighbours, features scaled. One repetition; selectors with "
+        "30 % of the features; data sets of up to 5,000 rows.",
+        strong=judging.UNCHANGED,
     )
 
 
-WORDS = (
-    (
-        "coding rows by 300 anchors of the first chunk, clusters found late from their "
-        "co-occurrence",
-        "clusters better (NMI .570 against .517) in a seventh of the time and merges exactly, but "
-        "on unseen sets the features it chooses are no better (+.001 ± .002), for six times the "
-        "state",
-    ),
-    (
-        "the same anchors, replaced at random as rows come",
-        "help a stream that is sorted by class (rank correlation with the labels' score .69 "
-        "against .59)",
-    ),
-    (
-        "a reservoir of rows, clustered again and aligned by the Hungarian method",
-        "neutral or worse",
-    ),
-    ("spreading labels over the graph", "neutral or worse"),
-    ("more clusters than wanted, merged afterwards", "neutral or worse"),
-    ("view weights by agreement between views", "neutral or worse"),
-    ("clusters read from a symmetric factorisation", "neutral or worse"),
-    ("weighting features anew by the first chunk", "worse: it overfits"),
-    ("scores across views, and Laplacian scores", "neutral or worse"),
-    ("ensembles over the number of clusters", "neutral or worse"),
+def tables(results: Results) -> Iterator[Table]:
+    """The tables of this section."""
+    if rows := results.rows_of("ablation"):
+        yield ablation_table(rows)
+    if rows := results.rows_of("missing"):
+        yield missing_table(rows)
+    if rows := results.rows_of("sensitivity"):
+        yield parameter_table(rows, "default, both judges, 30 % of features", sensitivity.MIDDLE)
+    if rows := results.rows_of("grid"):
+        yield parameter_table(rows, "paper, GIMC_FLSD, all shares", grid.MIDDLE)
+    if rows := results.rows_of("judging"):
+        yield judge_table(rows)
+
+
+SECTION = ReportSection(
+    "What parts and settings are worth",
+    {
+        "ablation": Comparison(("variant",), reference=(UNCHANGED,)),
+        "missing": Comparison(("missing", "method")),
+        "sensitivity": Comparison(("parameter", "value"), reference=("middle", "0.0")),
+        "grid": Comparison(("parameter", "value"), reference=("middle", "0.0")),
+        "judging": Comparison(("method",)),
+    },
+    tables,
 )
-"""What, and what came of it, on twelve development and ten other sets, with a prototype."""
-
-
-def tried_tables(ablation: Sequence[Row]) -> list[Table]:
-    """What a prototype tried, and variants of the method as it is that do not help."""
-    tables = [
-        Table(
-            "To raise the consensus",
-            ["tried", "what came of it"],
-            WORDS,
-            "The quality of the consensus is what limits the ranking: with the true classes in its "
-            "place the same score gives NMI .501 instead of .437. These figures are of a prototype "
-            "and are not measured by this run.",
-        )
-    ]
-    return [*tables, variants_table(ablation)] if ablation else tables
-
-
-def variants_table(ablation: Sequence[Row]) -> Table:
-    """Variants of the ablation that do not help by more than their standard errors."""
-    found = {name: of for name, of in changes(ablation).items() if name != AS_IT_IS}
-    helping = [name for name, of in found.items() if of.claim == "better"]
-    body = [
-        [
-            name,
-            with_error(of.over_sets, difference=True),
-            "worse" if of.claim == "worse" else "no difference above its standard errors",
-        ]
-        for name, of in sorted(found.items(), key=lambda item: item[1].mean)
-        if name not in helping
-    ]
-    note = "From the ablation: change of NMI ± standard error over data sets, worst first. "
-    if helping:
-        note += f"Left out, since by these rows they would help: {', '.join(helping)}."
-    else:
-        note += "No variant helps by more than its standard errors."
-    title = "Variants of preset default that do not help"
-    return Table(title, ["variant", "change", "verdict"], body, note)

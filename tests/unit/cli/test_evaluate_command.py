@@ -15,7 +15,7 @@ import pytest
 
 from stream_fs.cli.main import main
 from stream_fs.service.exit_codes import ExitCode
-from tests.unit.evaluate.planted import planted_views
+from tests.support.planted_views import planted_views
 
 Capture = pytest.CaptureFixture[str]
 PATIENCE = 300.0
@@ -114,7 +114,7 @@ def test_published_masks_are_used(data: Path, tmp_path: Path) -> None:
     [
         (["--data", "nowhere"], "no data directory nowhere"),
         (["--sets", "unknown"], "no data set unknown; there are digits"),
-        (["--experiments", "unknown"], "no experiment unknown; there are traits"),
+        (["--experiments", "unknown"], "no experiment unknown; there are ablation"),
         (["--masks", "published"], "published masks need a data directory"),
     ],
 )
@@ -150,7 +150,7 @@ def test_a_wrong_command_line_ends_with_its_code(
     assert told in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("package", ["sklearn", "matplotlib"])
+@pytest.mark.parametrize("package", ["sklearn", "matplotlib", "jinja2"])
 def test_without_the_extra_the_message_says_what_to_install(package: str, tmp_path: Path) -> None:
     program = (
         f"import sys; sys.modules[{package!r}] = None\n"

@@ -5,7 +5,7 @@ from scipy import sparse
 from stream_fs.evaluate.datasets import IncompleteViews
 from stream_fs.evaluate.graphs import ViewGraph, view_graphs
 from stream_fs.evaluate.judges import JUDGES, agreement, sum_graphs
-from tests.unit.evaluate.planted import planted_views
+from tests.support.planted_views import planted_views
 
 # GIMC_FLSD can stay in a local minimum where two views disagree about two clusters.
 RECOVERED = {"gimc": 0.75, "spectral": 0.95}

@@ -4,9 +4,9 @@ import pytest
 from stream_fs.evaluate.datasets import Matrix
 from stream_fs.evaluate.graphs import ViewGraph, view_graphs
 from stream_fs.evaluate.judges import GimcFit, GimcSettings, fit_gimc
-from tests.unit.evaluate.planted import planted_views
+from tests.support.planted_views import planted_views
 
-SETTINGS = GimcSettings(pull=0.7, sparsity=0.05, smoothness=2.5, tolerance=0, most_iterations=40)
+SETTINGS = GimcSettings(lambda1=0.7, lambda2=0.05, r=2.5, tolerance=0, max_iterations=40)
 
 
 def fitted(settings: GimcSettings) -> tuple[list[ViewGraph], GimcFit]:
@@ -15,12 +15,14 @@ def fitted(settings: GimcSettings) -> tuple[list[ViewGraph], GimcFit]:
     return views, fit_gimc(views, len(labels), 4, 0, settings)
 
 
-def explicit_loss(view: ViewGraph, basis: Matrix, code: Matrix, pull: Matrix) -> float:
+def explicit_loss(view: ViewGraph, basis: Matrix, code: Matrix, consensus: Matrix) -> float:
     """``Σ_ij W_ij ‖x_i − Uᵀp_j‖² + λ₁‖P − Pc‖² + λ₂‖P‖₁``, term by term."""
-    apart = ((view.x[:, None] - code @ basis) ** 2).sum(axis=2)
-    smooth = (view.graph.toarray() * apart).sum()
+    distances = ((view.x[:, None] - code @ basis) ** 2).sum(axis=2)
+    smooth = (view.graph.toarray() * distances).sum()
     return float(
-        smooth + SETTINGS.pull * ((code - pull) ** 2).sum() + SETTINGS.sparsity * np.abs(code).sum()
+        smooth
+        + SETTINGS.lambda1 * ((code - consensus) ** 2).sum()
+        + SETTINGS.lambda2 * np.abs(code).sum()
     )
 
 
@@ -43,14 +45,14 @@ def test_the_objective_never_rises() -> None:
 
 def test_codes_minimise_their_part_of_the_objective() -> None:
     # Once settled, no small change of a view's codes may lower its loss.
-    views, fit = fitted(GimcSettings(0.7, 0.05, 2.5, most_iterations=2000, tolerance=0))
+    views, fit = fitted(GimcSettings(0.7, 0.05, 2.5, max_iterations=2000, tolerance=0))
     generator = np.random.default_rng(1)
     for view, basis, code in zip(views, fit.bases, fit.codes, strict=True):
-        pull = fit.consensus[view.rows]
-        best = explicit_loss(view, basis, code, pull)
+        consensus = fit.consensus[view.rows]
+        best = explicit_loss(view, basis, code, consensus)
         for _ in range(20):
             step = 1e-3 * generator.standard_normal(code.shape)
-            assert explicit_loss(view, basis, code + step, pull) > best
+            assert explicit_loss(view, basis, code + step, consensus) > best
 
 
 def test_bases_are_orthonormal_and_weights_sum_to_one() -> None:

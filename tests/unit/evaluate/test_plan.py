@@ -4,29 +4,31 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import stream_fs
 from stream_fs.evaluate.errors import DataMalformed, DataNotFound
 from stream_fs.evaluate.plan import (
     LARGE_REPETITIONS,
-    Entry,
+    DataSetCatalog,
+    DataSetEntry,
+    DataSetExperiment,
     Experiment,
-    Library,
-    OnData,
-    OnMade,
     Options,
     Settings,
+    SyntheticExperiment,
     make_plan,
+    measured_sources,
     sample,
 )
 
-SMALL = Entry("small", "development", 100, (3, 4), 2, "abc")
+SMALL = DataSetEntry("small", "development", 100, (3, 4), 2, "abc")
 
 
-def plan(options: Options, entry: Entry) -> list[Settings]:
-    return [{"repetition": repetition} for repetition in range(options.repetitions_of(entry))]
+def plan(options: Options, entry: DataSetEntry) -> list[Settings]:
+    return [{"repetition": repetition} for repetition in range(options.repetitions_on(entry))]
 
 
-ON_DATA = OnData("on data", plan, lambda _problem, _labels, _settings: [])
-ON_MADE = OnMade("on made", lambda _: [{"repetition": 0}], lambda _: [])
+ON_DATA = DataSetExperiment(plan, lambda _trial, _labels, _settings: [])
+SYNTHETIC = SyntheticExperiment(lambda _: [{"repetition": 0}], lambda _: [])
 
 
 @pytest.fixture
@@ -39,13 +41,15 @@ def directory(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_early_repetitions_come_first_and_made_data_once() -> None:
+def test_early_repetitions_come_first_and_synthetic_data_once() -> None:
     other = replace(SMALL, name="other")
-    tasks = make_plan([ON_DATA, ON_MADE], [SMALL, other], Options(repetitions=2))
-    assert [(t.experiment, t.dataset, t.settings["repetition"]) for t in tasks] == [
+    measurements = make_plan(
+        {"on data": ON_DATA, "synthetic": SYNTHETIC}, [SMALL, other], Options(repetitions=2)
+    )
+    assert [(t.experiment, t.dataset, t.settings["repetition"]) for t in measurements] == [
         ("on data", "small", 0),
         ("on data", "other", 0),
-        ("on made", "", 0),
+        ("synthetic", "", 0),
         ("on data", "small", 1),
         ("on data", "other", 1),
     ]
@@ -54,8 +58,8 @@ def test_early_repetitions_come_first_and_made_data_once() -> None:
 def test_a_key_depends_on_settings_revision_content_and_source(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def key(experiment: Experiment, entry: Entry, options: Options) -> str:
-        return make_plan([experiment], [entry], options)[0].key
+    def key(experiment: Experiment, entry: DataSetEntry, options: Options) -> str:
+        return make_plan({"name": experiment}, [entry], options)[0].key
 
     first = key(ON_DATA, SMALL, Options())
     assert first == key(ON_DATA, SMALL, Options(repetitions=9))
@@ -68,43 +72,61 @@ def test_a_key_depends_on_settings_revision_content_and_source(
 
 def test_large_sets_are_repeated_less_often() -> None:
     options = Options(repetitions=7)
-    assert options.repetitions_of(SMALL) == 7
-    assert options.repetitions_of(SMALL, 3) == 3
-    assert options.repetitions_of(replace(SMALL, instances=9298)) == LARGE_REPETITIONS
+    assert options.repetitions_on(SMALL) == 7
+    assert options.repetitions_on(SMALL, 3) == 3
+    assert replace(options, quick=True).repetitions_on(SMALL, 3) == 1
+    assert options.repetitions_on(replace(SMALL, instances=9298)) == LARGE_REPETITIONS
 
 
 def test_own_sets_are_called_so_and_built_in_ones_held_out(directory: Path) -> None:
-    library = Library(directory)
-    assert library.names() == ["own", "digits", "breast-cancer", "topics"]
-    entry = library.entry("own")
+    catalog = DataSetCatalog(directory)
+    assert catalog.names() == ["own", "digits", "breast-cancer", "topics"]
+    entry = catalog.entry("own")
     assert (entry.role, entry.instances, entry.dimensions) == ("user's own", 60, (4,))
-    assert library.entry("breast-cancer").role == "held-out"
-    assert Library(None).names() == ["digits", "breast-cancer", "topics"]
+    assert catalog.entry("breast-cancer").role == "held-out"
+    assert DataSetCatalog(None).names() == ["digits", "breast-cancer", "topics"]
 
 
 def test_an_unknown_set_is_an_error_that_names_those_there_are(directory: Path) -> None:
     with pytest.raises(DataNotFound, match="no data set other; there are own, digits"):
-        Library(directory).load("other")
+        DataSetCatalog(directory).load("other")
 
 
 def test_a_sample_is_the_same_every_time_and_keeps_rows_together(directory: Path) -> None:
-    whole = Library(directory).load("own")
-    part, again = sample(whole, 50), Library(directory, 50).load("own")
+    whole = DataSetCatalog(directory).load("own")
+    part, again = sample(whole, 50), DataSetCatalog(directory, 50).load("own")
     assert part.instances == 50
     assert (part.views[0] == again.views[0]).all()
     at = (part.views[0][:, 0] / 4).astype(int)
     assert (np.diff(at) > 0).all()
     assert (part.labels == whole.labels[at]).all()
     assert sample(whole, 60) is whole
-    assert Library(directory, 50).entry("own").digest != Library(directory).entry("own").digest
+    assert (
+        DataSetCatalog(directory, 50).entry("own").digest
+        != DataSetCatalog(directory).entry("own").digest
+    )
 
 
 def test_published_masks_are_those_of_the_file(directory: Path) -> None:
-    library = Library(directory)
-    assert library.published("own", 0.5, 0).all()
-    assert np.flatnonzero(~library.published("own", 0.5, 1)[:, 0]).tolist() == [5]
-    assert library.published("own", 0.5, 2).all()  # begins again after the last
-    with pytest.raises(DataMalformed, match="leave --rows out"):
-        Library(directory, 50).published("own", 0.5, 0)
+    catalog = DataSetCatalog(directory)
+    assert catalog.published_mask("own", 0.5, 0).all()
+    assert np.flatnonzero(~catalog.published_mask("own", 0.5, 1)[:, 0]).tolist() == [5]
+    assert catalog.published_mask("own", 0.5, 2).all()  # begins again after the last
+    with pytest.raises(DataMalformed, match="without --rows"):
+        DataSetCatalog(directory, 50).published_mask("own", 0.5, 0)
     with pytest.raises(DataNotFound, match="--data"):
-        Library(None).published("digits", 0.5, 0)
+        DataSetCatalog(None).published_mask("digits", 0.5, 0)
+
+
+def test_the_source_digest_covers_everything_that_measures_and_nothing_that_reports() -> None:
+    package = Path(stream_fs.__file__).parent
+    sources = {str(path.relative_to(package)) for path in measured_sources()}
+    assert sources >= {
+        "selector/ranking.py",
+        "selector/merge/combine.py",
+        "evaluate/judges.py",
+        "evaluate/methods/omvfs.py",
+        "evaluate/experiments/ranking.py",
+    }
+    assert any(name.endswith((".c", ".pyx", ".h")) for name in sources)
+    assert not [name for name in sources if name.startswith("evaluate/report")]

@@ -6,15 +6,15 @@ import pytest
 from stream_fs.evaluate.datasets import DataSet
 from stream_fs.evaluate.judges import Agreement
 from stream_fs.evaluate.protocol import (
-    LOOKS,
-    Bench,
-    Problem,
+    JUDGE_VARIANTS,
+    JudgePanel,
+    Trial,
     chunks,
     even_slices,
-    make_problem,
+    make_trial,
     mean_agreement,
 )
-from tests.unit.evaluate.planted import planted_views
+from tests.support.planted_views import planted_views
 
 
 def rows_that_tell_their_number(instances: int = 60, views: int = 3) -> DataSet:
@@ -46,25 +46,25 @@ def test_even_slices_are_never_empty() -> None:
 
 @pytest.mark.parametrize("missing", [0.1, 0.3, 0.5])
 def test_every_instance_keeps_a_view_and_every_view_loses_its_share(missing: float) -> None:
-    problem, _ = make_problem(rows_that_tell_their_number(), 3, missing)
-    assert problem.data.present.any(axis=1).all()
-    assert (~problem.data.present).sum(axis=0).tolist() == [round(60 * missing)] * 3
+    trial, _ = make_trial(rows_that_tell_their_number(), 3, missing)
+    assert trial.data.present.any(axis=1).all()
+    assert (~trial.data.present).sum(axis=0).tolist() == [round(60 * missing)] * 3
 
 
 def test_rows_labels_and_published_masks_are_shuffled_together() -> None:
     dataset = rows_that_tell_their_number()
     mask = np.random.default_rng(0).random((60, 3)) < 0.7
-    problem, labels = make_problem(dataset, 1, 0.5, mask)
-    at = problem.data.views[0][:, 0].astype(int) - 1
+    trial, labels = make_trial(dataset, 1, 0.5, mask)
+    at = trial.data.views[0][:, 0].astype(int) - 1
     assert sorted(at.tolist()) == list(range(60))
     assert at.tolist() != list(range(60))
     assert (labels == dataset.labels[at]).all()
-    assert (problem.data.present == mask[at]).all()
+    assert (trial.data.present == mask[at]).all()
 
 
 def test_a_repetition_is_a_seed() -> None:
     dataset = rows_that_tell_their_number()
-    first, again, other = (make_problem(dataset, r, 0.5)[0].data for r in (2, 2, 3))
+    first, again, other = (make_trial(dataset, r, 0.5)[0].data for r in (2, 2, 3))
     assert (first.present == again.present).all()
     assert (first.views[0] == again.views[0]).all()
     assert (first.views[0] != other.views[0]).any()
@@ -73,22 +73,22 @@ def test_a_repetition_is_a_seed() -> None:
 def test_judges_see_nothing_of_missing_rows_and_give_the_same_twice() -> None:
     data, labels = planted_views()
     masks = [np.arange(24) < 12] * 3
-    first, again = (Bench(Problem(data, 4, 0), labels).judge(masks) for _ in range(2))
-    assert set(first) == set(LOOKS)
+    first, again = (JudgePanel(Trial(data, 4, 0), labels).judge(masks) for _ in range(2))
+    assert set(first) == set(JUDGE_VARIANTS)
     assert first == again
     assert all(value.nmi > 0.8 for value in first.values())
     for v, x in enumerate(data.views):
         x[~data.present[:, v]] = 1e6
-    assert Bench(Problem(data, 4, 0), labels).judge(masks) == first
+    assert JudgePanel(Trial(data, 4, 0), labels).judge(masks) == first
 
 
 def test_a_selection_is_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
     data, labels = planted_views()
-    bench = Bench(Problem(data, 4, 0), labels, ("spectral raw",))
+    panel = JudgePanel(Trial(data, 4, 0), labels, ("spectral raw",))
     masks = [np.arange(24) < 12] * 3
-    first = bench.judge(masks)
-    monkeypatch.setattr(bench, "_look", lambda _: pytest.fail("judged again"))
-    assert bench.judge([mask.copy() for mask in masks]) is first
+    first = panel.judge(masks)
+    monkeypatch.setattr(panel, "_judge", lambda _: pytest.fail("judged again"))
+    assert panel.judge([mask.copy() for mask in masks]) is first
     assert list(first) == ["spectral raw"]
 
 

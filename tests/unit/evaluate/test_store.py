@@ -5,15 +5,15 @@ import pytest
 
 from stream_fs.evaluate.errors import DataMalformed
 from stream_fs.evaluate.plan import Measurement
-from stream_fs.evaluate.store import ROWS, Store
+from stream_fs.evaluate.store import ROWS, ResultStore
 
 FIRST = Measurement("ranking", "digits", {"repetition": 0, "method": "variance"}, "0.1.0 1 abc")
 SECOND = replace(FIRST, settings={"repetition": 1, "method": "variance"})
 
 
 def test_rows_are_there_after_a_restart_and_carry_their_settings(tmp_path: Path) -> None:
-    Store(tmp_path / "new").add(FIRST, [{"nmi": 0.25}, {"nmi": 0.5}])
-    again = Store(tmp_path / "new")
+    ResultStore(tmp_path / "new").add(FIRST, [{"nmi": 0.25}, {"nmi": 0.5}])
+    again = ResultStore(tmp_path / "new")
     assert FIRST in again
     assert SECOND not in again
     place = {"dataset": "digits", "repetition": 0, "method": "variance"}
@@ -22,34 +22,34 @@ def test_rows_are_there_after_a_restart_and_carry_their_settings(tmp_path: Path)
 
 
 def test_a_line_that_was_cut_off_is_measured_again(tmp_path: Path) -> None:
-    store = Store(tmp_path)
+    store = ResultStore(tmp_path)
     store.add(FIRST, [{"nmi": 0.25}])
     store.add(SECOND, [{"nmi": 0.5}])
     path = tmp_path / ROWS
     path.write_bytes(path.read_bytes()[:-5])
-    resumed = Store(tmp_path)
+    resumed = ResultStore(tmp_path)
     assert FIRST in resumed
     assert SECOND not in resumed
     resumed.add(SECOND, [{"nmi": 0.5}])
-    assert Store(tmp_path).rows([FIRST, SECOND], "ranking") == store.rows(
+    assert ResultStore(tmp_path).rows([FIRST, SECOND], "ranking") == store.rows(
         [FIRST, SECOND], "ranking"
     )
 
 
 @pytest.mark.parametrize("line", ["nonsense", '{"rows": []}', "[1]"])
 def test_a_foreign_line_is_an_error_that_tells_where(tmp_path: Path, line: str) -> None:
-    Store(tmp_path).add(FIRST, [])
+    ResultStore(tmp_path).add(FIRST, [])
     with (tmp_path / ROWS).open("a") as file:
         file.write(line + "\n")
     with pytest.raises(DataMalformed, match=r"rows\.jsonl, line 2 is not a result"):
-        Store(tmp_path)
+        ResultStore(tmp_path)
 
 
 def test_rows_of_another_version_are_not_taken_for_ours(tmp_path: Path) -> None:
-    store = Store(tmp_path)
+    store = ResultStore(tmp_path)
     store.add(FIRST, [{"nmi": 0.25}])
     for other in (
-        replace(FIRST, depends="0.2.0 1 abc"),
+        replace(FIRST, provenance="0.2.0 1 abc"),
         replace(FIRST, settings={**FIRST.settings, "missing": 0.3}),
         replace(FIRST, dataset="topics"),
         replace(FIRST, experiment="grid"),
@@ -58,7 +58,7 @@ def test_rows_of_another_version_are_not_taken_for_ours(tmp_path: Path) -> None:
 
 
 def test_csv_has_the_union_of_the_columns(tmp_path: Path) -> None:
-    store = Store(tmp_path)
+    store = ResultStore(tmp_path)
     store.add(FIRST, [{"nmi": 0.25}])
     store.add(SECOND, [{"f": 1.0}])
     path = store.write_csv([FIRST, SECOND], "ranking")

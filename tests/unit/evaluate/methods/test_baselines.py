@@ -4,7 +4,7 @@ from scipy import sparse
 
 from stream_fs.evaluate.datasets import IncompleteViews, Vector
 from stream_fs.evaluate.methods import baselines
-from tests.unit.evaluate.planted import planted_views
+from tests.support.planted_views import planted_views
 
 
 def share_of_informative_above_noise(scores: Vector) -> float:

@@ -4,10 +4,15 @@ import numpy as np
 import pytest
 
 from stream_fs.evaluate.methods import baselines
-from stream_fs.evaluate.methods.omvfs import Omvfs, OmvfsSettings, kernel, roughness
-from stream_fs.evaluate.methods.registry import omvfs_scores
-from stream_fs.evaluate.protocol import Problem
-from tests.unit.evaluate.planted import planted_views
+from stream_fs.evaluate.methods.omvfs import (
+    Omvfs,
+    OmvfsSettings,
+    kernel,
+    omvfs_scores,
+    roughness,
+)
+from stream_fs.evaluate.protocol import Trial
+from tests.support.planted_views import planted_views
 
 NEVER_SETTLED = OmvfsSettings(tolerance=0, iterations=40, orthogonality=1.0)
 
@@ -39,8 +44,8 @@ def test_the_sums_are_those_of_the_chunks_so_far() -> None:
     filled = [baselines.unit_mean_imputed(data, v) for v in range(3)]
     model = fitted(2)[1]
     assert [a.shape for a in model.sums] == [(24, 4)] * 3
-    assert len(model.buffer_indicator) == 80  # both chunks fit into the buffer of 100
-    U = model.buffer_indicator
+    assert len(model.buffer_U) == 80  # both chunks fit into the buffer of 100
+    U = model.buffer_U
     np.testing.assert_allclose(model.inner, U[:40].T @ U[:40] + U[40:].T @ U[40:])
     for a, x in zip(model.sums, filled, strict=True):
         np.testing.assert_allclose(a, x[:40].T @ U[:40] + x[40:80].T @ U[40:])
@@ -69,7 +74,7 @@ def test_roughness_is_the_weighted_sum_of_squared_distances() -> None:
 
 def test_planted_features_come_first() -> None:
     data, _ = planted_views()
-    for scores in omvfs_scores(Problem(data, 4, 0)):
+    for scores in omvfs_scores(Trial(data, 4, 0)):
         assert float((scores[:12, None] > scores[None, 12:]).mean()) > 0.9
 
 

@@ -3,23 +3,23 @@ import pytest
 
 from stream_fs.evaluate.datasets import IncompleteViews
 from stream_fs.evaluate.methods.registry import (
-    ALL,
+    ALL_FEATURES,
     METHODS,
     MISSING_METHODS,
     RANDOM_DRAWS,
-    advised,
+    advised_transform,
     new_selector,
-    orders_of,
+    order_by_scores,
     select,
     selector_method,
 )
-from stream_fs.evaluate.protocol import Problem
-from tests.unit.evaluate.planted import planted_views
+from stream_fs.evaluate.protocol import Trial
+from tests.support.planted_views import planted_views
 
 
-def problem(seed: int = 0) -> Problem:
+def trial(seed: int = 0) -> Trial:
     data, _ = planted_views()
-    return Problem(data, 4, seed)
+    return Trial(data, 4, seed)
 
 
 def test_what_the_paper_and_a_user_would_compare_is_there() -> None:
@@ -27,7 +27,7 @@ def test_what_the_paper_and_a_user_would_compare_is_there() -> None:
         "default",
         "paper",
         "classical",
-        ALL,
+        ALL_FEATURES,
         "random",
         "variance",
         "Laplacian score",
@@ -39,7 +39,7 @@ def test_what_the_paper_and_a_user_would_compare_is_there() -> None:
 
 @pytest.mark.parametrize("name", METHODS)
 def test_a_method_orders_every_feature_and_repeats_itself(name: str) -> None:
-    draws, again = METHODS[name].rank(problem()), METHODS[name].rank(problem())
+    draws, again = METHODS[name].rank(trial()), METHODS[name].rank(trial())
     assert len(draws) == (RANDOM_DRAWS if name == "random" else 1)
     for orders, same in zip(draws, again, strict=True):
         for order, other in zip(orders, same, strict=True):
@@ -47,21 +47,21 @@ def test_a_method_orders_every_feature_and_repeats_itself(name: str) -> None:
             assert order.tolist() == other.tolist()
 
 
-@pytest.mark.parametrize("name", [name for name in METHODS if name not in (ALL, "random")])
+@pytest.mark.parametrize("name", [name for name in METHODS if name not in (ALL_FEATURES, "random")])
 def test_planted_features_come_first(name: str) -> None:
-    for order in METHODS[name].rank(problem())[0]:
+    for order in METHODS[name].rank(trial())[0]:
         assert (order[:12] < 12).mean() >= 0.75
 
 
 @pytest.mark.parametrize("name", ["default", "paper", "OMVFS", "variance", "Laplacian score"])
 def test_missing_rows_are_never_read(name: str) -> None:
-    clean = problem()
+    clean = trial()
     views = []
     for v, x in enumerate(clean.data.views):
         filled = x.copy()
         filled[~clean.data.present[:, v]] = 1e3
         views.append(filled)
-    dirty = Problem(IncompleteViews(tuple(views), clean.data.present), 4, 0)
+    dirty = Trial(IncompleteViews(tuple(views), clean.data.present), 4, 0)
     for order, other in zip(
         METHODS[name].rank(clean)[0], METHODS[name].rank(dirty)[0], strict=True
     ):
@@ -73,15 +73,15 @@ def test_counts_are_scaled_by_row_and_other_views_by_feature() -> None:
     counts = generator.poisson(0.1, (50, 20)).astype(float)
     counts[0] = 7.0  # of a row that is missing
     data = IncompleteViews((counts, generator.random((50, 20))), np.arange(50)[:, None] > [0, -1])
-    assert [advised(data, v) for v in range(2)] == ["unit", "minmax"]
-    selector = new_selector(Problem(data, 2, 0), "default")
+    assert [advised_transform(data, v) for v in range(2)] == ["unit", "minmax"]
+    selector = new_selector(Trial(data, 2, 0), "default")
     assert [view.transform for view in selector.params.views] == ["unit", "minmax"]
     everywhere = selector_method("a", "default", "minmax")
     assert everywhere.identity != selector_method("a", "default").identity
 
 
 def test_ties_go_to_the_smaller_index() -> None:
-    assert orders_of([np.array([1.0, 2.0, 1.0, 2.0])])[0].tolist() == [1, 3, 0, 2]
+    assert order_by_scores([np.array([1.0, 2.0, 1.0, 2.0])])[0].tolist() == [1, 3, 0, 2]
 
 
 def test_budgets_divide_the_same_total() -> None:

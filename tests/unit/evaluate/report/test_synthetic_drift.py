@@ -6,11 +6,11 @@ import pytest
 
 from stream_fs.evaluate.plan import Row
 from stream_fs.evaluate.report.synthetic import (
-    SOON,
+    MAX_WAIT,
+    decay_sentence,
     drift_table,
-    recommendation,
-    recommended,
-    streams_by_decay,
+    recommended_decay,
+    runs_by_decay,
 )
 
 CHUNKS = 60
@@ -41,7 +41,7 @@ def streams(
     return rows
 
 
-WAITS = {1.0: (99, 99), 0.95: (12, 20), 0.9: (SOON, 9), 0.8: (4, 5)}
+WAITS = {1.0: (99, 99), 0.95: (12, 20), 0.9: (MAX_WAIT, 9), 0.8: (4, 5)}
 CALM = {1.0: (1.0, 0.9), 0.95: (1.0, 0.9), 0.9: (0.9, 0.6), 0.8: (0.8, 0.5)}
 
 
@@ -57,7 +57,7 @@ def test_drift_is_told_by_decay() -> None:
 
 
 def test_the_decay_that_forgets_least_is_recommended() -> None:
-    assert recommended(streams_by_decay(streams(WAITS, CALM))) == pytest.approx(0.9)
+    assert recommended_decay(runs_by_decay(streams(WAITS, CALM))) == pytest.approx(0.9)
 
 
 def test_what_the_recommended_decay_costs_is_computed() -> None:
@@ -67,19 +67,19 @@ def test_what_the_recommended_decay_costs_is_computed() -> None:
         for dataset, nmi in zip("ab", by_set, strict=True)
     ]
     rows = streams(WAITS, CALM)
-    text = recommendation(rows, ablation)
+    text = decay_sentence(rows, ablation)
     assert "decay 0.9, the largest with which" in text
     # 0.1 and 0.3 less than without decay
-    assert "by -0.200 ± 0.100, against decay 1" in text
+    assert "by -0.200 ± 0.100, compared with decay 1" in text
     assert "NMI on the data sets of the ablation by -0.030 ± 0.010" in text
-    assert "the ablation has not measured it" in recommendation(rows, ablation[:2])
-    assert "the ablation has not measured it" in recommendation(rows, ())
+    assert "the ablation has not measured it" in decay_sentence(rows, ablation[:2])
+    assert "the ablation has not measured it" in decay_sentence(rows, ())
 
 
 def test_no_decay_or_none_at_all_may_be_recommended() -> None:
     slow = streams({1.0: (99, 99), 0.9: (99, 3)}, CALM)
-    assert "none is recommended" in recommendation(slow, ())
+    assert "none is recommended" in decay_sentence(slow, ())
     assert drift_table(slow, ()).strong == ""
     fast = streams({1.0: (3, 3), 0.9: (2, 2)}, CALM)
-    assert recommendation(fast, ()).endswith("in every stream.")
-    assert "decay 1, the largest" in recommendation(fast, ())
+    assert decay_sentence(fast, ()).endswith("in every stream.")
+    assert "decay 1, the largest" in decay_sentence(fast, ())

@@ -9,14 +9,19 @@ import pytest
 
 from stream_fs.cli.main import main
 from stream_fs.evaluate.datasets import DataSet, IncompleteViews
-from stream_fs.evaluate.errors import MethodRefused
-from stream_fs.evaluate.experiments import EXPERIMENTS
-from stream_fs.evaluate.experiments.ablation import AS_IT_IS, VARIANTS
-from stream_fs.evaluate.methods.registry import METHODS, advised, new_selector, stream
-from stream_fs.evaluate.plan import DEVELOPMENT, Library, OnData, Options
-from stream_fs.evaluate.protocol import Problem, chunks, make_problem
+from stream_fs.evaluate.errors import UnsupportedData
+from stream_fs.evaluate.experiments import load_experiment
+from stream_fs.evaluate.experiments.ablation import UNCHANGED, VARIANTS
+from stream_fs.evaluate.methods.registry import (
+    METHODS,
+    advised_transform,
+    feed_chunks,
+    new_selector,
+)
+from stream_fs.evaluate.plan import DEVELOPMENT, DataSetCatalog, DataSetExperiment, Options
+from stream_fs.evaluate.protocol import Trial, chunks, make_trial
 from stream_fs.service.exit_codes import ExitCode
-from tests.unit.evaluate.planted import planted_views
+from tests.support.planted_views import planted_views
 
 Capture = pytest.CaptureFixture[str]
 NEEDS_POSITIVE = {"paper", "classical", "OMVFS", "MiniBatchNMF"}
@@ -45,13 +50,13 @@ def run(data: Path, output: Path, *experiments: str) -> str:
 
 def test_a_method_that_refuses_a_data_set_does_not_end_the_run(data: Path, tmp_path: Path) -> None:
     text = run(data, tmp_path / "o", "ranking")
-    refused = text[text.index("### What could not be run") :].split("###")[1]
+    skipped = text[text.index("### What could not be run") :].split("###")[1]
     for method in NEEDS_POSITIVE:
-        line = next(line for line in refused.splitlines() if line.startswith(f"| plant | {method}"))
+        line = next(line for line in skipped.splitlines() if line.startswith(f"| plant | {method}"))
         assert "ranking" in line
         assert "negative" in line
     for method in set(METHODS) - NEEDS_POSITIVE:
-        assert f"| plant | {method}" not in refused
+        assert f"| plant | {method}" not in skipped
     measured = (tmp_path / "o" / "ranking.csv").read_text()
     assert {method for method in METHODS if f",{method}," in measured} == (
         set(METHODS) - NEEDS_POSITIVE
@@ -79,8 +84,8 @@ def test_the_other_experiments_go_on_as_well(data: Path, tmp_path: Path) -> None
         assert (tmp_path / "o" / f"{name}.csv").is_file()
     for title in ("Incremental speed-up of preset default", "Convergence", "Stability"):
         assert title in text
-    refused = text[text.index("### What could not be run") :].split("###")[1]
-    line = next(line for line in refused.splitlines() if line.startswith("| plant | paper |"))
+    skipped = text[text.index("### What could not be run") :].split("###")[1]
+    line = next(line for line in skipped.splitlines() if line.startswith("| plant | paper |"))
     for name in names:
         assert name in line
     (words,) = (line for line in text.splitlines() if "Could not be run on plant" in line)
@@ -119,9 +124,9 @@ def test_a_published_mask_that_is_missing_names_the_data_set(
 def test_what_needs_positive_values_refuses_others(method: str) -> None:
     made, labels = planted_views(size=25, missing=0)
     made.views[1][:, 2] -= 1
-    problem, _ = make_problem(DataSet("plant", made.views, labels), 0, 0.5)
-    with pytest.raises(MethodRefused, match="negative"):
-        METHODS[method].rank(problem)
+    trial, _ = make_trial(DataSet("plant", made.views, labels), 0, 0.5)
+    with pytest.raises(UnsupportedData, match="negative"):
+        METHODS[method].rank(trial)
 
 
 def test_counts_with_a_negative_value_are_not_declared_as_counts() -> None:
@@ -129,18 +134,18 @@ def test_counts_with_a_negative_value_are_not_declared_as_counts() -> None:
     counts[:, 0] = 1
     both = IncompleteViews((counts, counts.copy()), np.ones((50, 2), bool))
     both.views[1][3, 1] = -0.5
-    assert advised(both, 0) == "unit"
-    assert advised(both, 1) == "minmax"
-    METHODS["default"].rank(Problem(both, 2, 0))
+    assert advised_transform(both, 0) == "unit"
+    assert advised_transform(both, 1) == "minmax"
+    METHODS["default"].rank(Trial(both, 2, 0))
 
 
 def test_a_set_that_is_not_known_is_the_users_own(data: Path, tmp_path: Path) -> None:
     known = DEVELOPMENT[0]
     (data / f"{known}.npz").write_bytes((data / "plant.npz").read_bytes())
-    library = Library(data)
-    assert library.entry("plant").role == "user's own"
-    assert library.entry(known).role == "development"
-    assert library.entry("topics").role == "held-out"
+    catalog = DataSetCatalog(data)
+    assert catalog.entry("plant").role == "user's own"
+    assert catalog.entry(known).role == "development"
+    assert catalog.entry("topics").role == "held-out"
     text = run(data, tmp_path / "o", "convergence")
     row = next(line for line in text.splitlines() if line.startswith("| plant | user's own |"))
     assert row.rstrip(" |").endswith("–")
@@ -148,11 +153,11 @@ def test_a_set_that_is_not_known_is_the_users_own(data: Path, tmp_path: Path) ->
 
 
 def test_the_grid_is_planned_on_the_users_own_sets(data: Path) -> None:
-    grid = EXPERIMENTS["grid"]
-    assert isinstance(grid, OnData)
-    library = Library(data)
-    assert grid.plan(Options(), library.entry("plant"))
-    assert not grid.plan(Options(), library.entry("topics"))
+    grid = load_experiment("grid")
+    assert isinstance(grid, DataSetExperiment)
+    catalog = DataSetCatalog(data)
+    assert grid.plan(Options(), catalog.entry("plant"))
+    assert not grid.plan(Options(), catalog.entry("topics"))
 
 
 def test_every_variant_of_the_ablation_changes_something() -> None:
@@ -161,16 +166,16 @@ def test_every_variant_of_the_ablation_changes_something() -> None:
     generator = np.random.default_rng(0)
     counts = generator.poisson(np.where(labels[:, None] == np.arange(24) % 4, 0.5, 0.05))
     views = (*made.views[:2], counts.astype(float))
-    problem, _ = make_problem(DataSet("plant", views, labels), 0, 0.5)
+    trial, _ = make_trial(DataSet("plant", views, labels), 0, 0.5)
 
     def outcome(variant: str) -> tuple[object, ...]:
         changed = dict(VARIANTS[variant])
-        selector = new_selector(problem, "default", changed.pop("transform", None), **changed)
-        stream(selector, problem, chunks(problem.instances, problem.clusters))
+        selector = new_selector(trial, "default", changed.pop("transform", None), **changed)
+        feed_chunks(selector, trial, chunks(trial.instances, trial.clusters))
         scores = tuple(of_view.tobytes() for of_view in selector.scores().values())
         orders = tuple(order.tobytes() for order in selector.get_order().values())
         return (selector.params.budget, scores, orders)
 
-    unchanged = outcome(AS_IT_IS)
-    same = [name for name in VARIANTS if name != AS_IT_IS and outcome(name) == unchanged]
+    unchanged = outcome(UNCHANGED)
+    same = [name for name in VARIANTS if name != UNCHANGED and outcome(name) == unchanged]
     assert same == []
