@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
 from importlib.metadata import version
 
@@ -15,17 +15,14 @@ from threadpoolctl import threadpool_limits
 from stream_fs.errors import StreamFsError
 from stream_fs.kafka import KafkaTransport, Topics
 from stream_fs.pipeline import events
-from stream_fs.pipeline.ports import Partition
 from stream_fs.pipeline.transaction import Runtime
 from stream_fs.pipeline.worker import Worker
 from stream_fs.service import http
 from stream_fs.service.configuration import Configuration
 from stream_fs.service.exit_codes import ExitCode
 from stream_fs.service.http import WebServer, status_pages
-from stream_fs.service.observability.logging import set_up
-from stream_fs.service.observability.measuring import MetricsObserver
-from stream_fs.service.observability.metrics import Metrics
-from stream_fs.service.observability.reporting import log_event
+from stream_fs.service.observability.logging import log_event, set_up
+from stream_fs.service.observability.metrics import MetricsObserver
 from stream_fs.service.observability.status import StatusObserver
 from stream_fs.service.observability.status_document import Health
 from stream_fs.service.process.executor import CommitThreads
@@ -64,7 +61,7 @@ def run(
     registry = CollectorRegistry()
     ProcessCollector(registry=registry)  # processor time, memory and open files
     today = time.time  # noqa: TID251  # told to people and Prometheus; nothing waits by it
-    metrics = MetricsObserver(Metrics(registry), configuration.stream.name, today)
+    metrics = MetricsObserver(registry, configuration.stream.name, today)
     status = StatusObserver(configuration, today)
     status.stream_partitions(topics.partitions(configuration.stream.topics))
     watchdog = Watchdog(configuration.service.watchdog_seconds, time.monotonic)
@@ -113,7 +110,7 @@ def run(
         watchdog.start()
         stack.callback(watchdog.stop)
         try:
-            _loop(worker, [metrics.lag, status.lag], watchdog, stopping)
+            _loop(worker, observe, watchdog, stopping)
         except Exception:
             watchdog.beat()
             _leave(worker)
@@ -137,19 +134,18 @@ def _topics_will_do(configuration: Configuration, topics: Topics) -> bool:
 
 def _loop(
     worker: Worker,
-    observers: Sequence[Callable[[Partition, int], None]],
+    observe: events.Observer,
     watchdog: Watchdog,
     stopping: SignalHandler,
 ) -> None:
-    """Turn after turn; `observers` get the lag of every partition now and then."""
+    """Run the worker until a signal asks to stop, and measure the lag of every partition."""
     due = time.monotonic()
     while not stopping.stop_requested:
         worker.run_once()
         watchdog.beat()
         if time.monotonic() >= due:
             for partition, lag in worker.lags().items():
-                for observe in observers:
-                    observe(partition, lag)
+                observe(events.LagMeasured(partition, lag))
             due = time.monotonic() + _LAG_SECONDS
 
 

@@ -69,7 +69,7 @@ class MadeUp:
         self.observe(
             events.RecordsRead(partition, 100, letters or {}, position, waiting=120, size=100)
         )
-        self.observe.lag(partition, 40)
+        self.observe(events.LagMeasured(partition, 40))
         weights = self._rng.dirichlet(np.full(len(views), 20.0))
         alpha = {view.name: float(weight) for view, weight in zip(views, weights, strict=True)}
         missing = {view.name: float(self._rng.integers(100)) / 100 for view in views}
@@ -77,7 +77,11 @@ class MadeUp:
             name: Imputation(round(100 * share), 1 - share) for name, share in missing.items()
         }
         report = Report(chunk, 100, 9, True, (2.0, 1.0), {}, alpha, {}, missing, imputed)
-        self.observe(events.ChunkUpdated(partition, report, seconds=0.01, replayed=False, size=100))
+        self.observe(
+            events.ChunkUpdated(
+                partition, report, seconds=0.01, replayed=False, waiting=20, size=100
+            )
+        )
         ranked = []
         for view in views:
             scores = self._rng.random(view.dimension)

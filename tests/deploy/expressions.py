@@ -8,12 +8,10 @@ from functools import cache
 from typing import get_args, get_type_hints
 
 import promql_parser
-from prometheus_client import CollectorRegistry, Histogram, Info
-from prometheus_client.metrics import MetricWrapperBase
 
 from stream_fs.pipeline import events
+from stream_fs.pipeline.events.instruments import INSTRUMENTS, Histogram
 from stream_fs.records import Reason
-from stream_fs.service.observability.metrics import Metrics
 
 TARGET = frozenset({"job", "instance", "namespace"})
 """Labels that Prometheus adds to everything that it scrapes."""
@@ -51,15 +49,16 @@ class Declared:
 @cache
 def declared() -> Mapping[str, Declared]:
     """The metrics of the service, by the name of their series (of a histogram, its buckets)."""
-    found = {}
-    for metric in vars(Metrics(CollectorRegistry())).values():
-        if isinstance(metric, MetricWrapperBase):
-            suffix = {Histogram: "_bucket", Info: "_info"}.get(type(metric), "")
-            (family,) = metric.describe()
-            total = "_total" if family.type == "counter" else ""
-            more = {Histogram: {"le"}, Info: {"version", "python"}}.get(type(metric), set())
-            labels = TARGET | set(metric._labelnames) | more
-            found[family.name + total + suffix] = Declared(labels)
+    found = {
+        "stream_fs_build_info": Declared(TARGET | {"version", "python"}),
+        "stream_fs_ready": Declared(TARGET | {"stream"}),
+    }
+    for instrument in INSTRUMENTS:
+        labels = TARGET | {*instrument.scope, *instrument.labels}
+        if isinstance(instrument, Histogram):
+            found[f"{instrument.name}_bucket"] = Declared(labels | {"le"})
+        else:
+            found[instrument.name] = Declared(labels)
     return found
 
 

@@ -12,14 +12,13 @@ import pytest
 import yaml
 from prometheus_client import CollectorRegistry
 
-from stream_fs.service.observability.measuring import MetricsObserver
-from stream_fs.service.observability.metrics import Metrics
+from stream_fs.service.observability.metrics import MetricsObserver
 from tests.deploy.expressions import VALUES, mistakes, names
 from tests.deploy.files import DEPLOY, ROOT, document
 from tests.deploy.promtool import promtool
+from tests.support.make_events import merge_events, partition_events
 from tests.unit.pipeline.drift import drifting_life
 from tests.unit.pipeline.lives import TOPIC
-from tests.unit.service.happenings import merge_life, one_of_each
 
 FILES = sorted((DEPLOY / "prometheus").glob("*.yaml"))
 TESTS = sorted((ROOT / "tests/deploy/rules").glob("*.yaml"))
@@ -43,7 +42,7 @@ def test_they_fire_when_they_should(path: Path) -> None:
 def test_a_drift_is_noticed_where_all_features_are_published(tmp_path: Path) -> None:
     """All are by default; the series has the value that the service really gives it."""
     registry = CollectorRegistry()
-    observe = MetricsObserver(Metrics(registry), "s", lambda: 0.0)
+    observe = MetricsObserver(registry, "s", lambda: 0.0)
     _, life = drifting_life()
     for event in life.events:
         observe(event)
@@ -97,8 +96,8 @@ def test_they_ask_for_what_there_is(rule: dict[str, Any]) -> None:
 
 def test_the_values_of_labels_are_those_that_the_service_gives() -> None:
     registry = CollectorRegistry()
-    observe = MetricsObserver(Metrics(registry), "s", lambda: 0.0)
-    for event in (*one_of_each(), *merge_life()):
+    observe = MetricsObserver(registry, "s", lambda: 0.0)
+    for event in (*partition_events(), *merge_events()):
         observe(event)
     given = defaultdict(set)
     for family in registry.collect():

@@ -158,7 +158,8 @@ class Replaying(Receiving):
             return self, False
         began = context.runtime.clock()
         updated = update_chunk(before.state, ready, policy)
-        observe_update(updated, context.runtime.clock() - began, context, replayed=True)
+        seconds = context.runtime.clock() - began
+        observe_update(updated, seconds, context, self.intake.chunker.good, replayed=True)
         content = build_messages(context.settings, context.partition, before, updated)
         self._model = model = content.model
         self._check_boundary(model.state.chunk, model.next_offset)

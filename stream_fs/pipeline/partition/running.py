@@ -286,8 +286,10 @@ class Idle(Running):
                 intake.resume()
             return self, updated
         chunks = intake.buffer.take()
+        waiting = intake.chunker.good + sum(chunk.report.rows for chunk, _ in chunks)
         for chunk, seconds in chunks:
-            observe_update(chunk, seconds, self.context, replayed=False)
+            waiting -= chunk.report.rows
+            observe_update(chunk, seconds, self.context, waiting, replayed=False)
         batch = InFlightBatch(
             [chunk for chunk, _ in chunks], start_recorded=isinstance(self.base, Committed)
         )
@@ -394,12 +396,11 @@ class Retrying(Committing):
 
 
 def observe_update(
-    chunk: UpdatedChunk, seconds: float, context: PartitionContext, *, replayed: bool
+    chunk: UpdatedChunk, seconds: float, context: PartitionContext, waiting: int, *, replayed: bool
 ) -> None:
     """Report an updated chunk, once the chunks before it are committed."""
+    size = chunk.chunk_policy.records
     context.runtime.observe(
-        events.ChunkUpdated(
-            context.partition, chunk.report, seconds, replayed, chunk.chunk_policy.records
-        )
+        events.ChunkUpdated(context.partition, chunk.report, seconds, replayed, waiting, size)
     )
     context.runtime.crash_hook("updated")

@@ -1,6 +1,6 @@
-"""Logs: one line for each event, as text or as JSON, with where in the stream it happened.
+"""Logs: one line per event, as text or as JSON, with its place in the stream.
 
-Fields are handed to the standard `logging` in `extra={"fields": {…}}`. Times are UTC.
+Fields are passed to the standard `logging` as `extra={"fields": {…}}`. Times are UTC.
 """
 
 from __future__ import annotations
@@ -10,12 +10,17 @@ import logging
 import sys
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
-from typing import Any, Literal, TextIO
+from typing import TYPE_CHECKING, Any, Final, Literal, TextIO
 
 from stream_fs.service.configuration.secrets import redacted
 
-ROOT = "stream_fs"
-"""Name of the logger that all others of this package are below."""
+if TYPE_CHECKING:  # every command imports this module; SciPy comes with the pipeline
+    from stream_fs.pipeline.events import Event
+
+ROOT: Final = "stream_fs"
+"""Name of the parent of all loggers of this package."""
+
+_LOGGER: Final = logging.getLogger(ROOT)
 
 
 def set_up(
@@ -26,9 +31,9 @@ def set_up(
     secrets: Collection[str] = (),
     to: TextIO | None = None,
 ) -> None:
-    """Write everything that is logged to one place, standard error unless told otherwise.
+    """Write all loggers to one stream, standard error by default.
 
-    Every line carries the stream's name; secrets are taken out of it, wherever they were.
+    Every line has the stream's name; secrets are redacted wherever they occur.
     """
     handler = logging.StreamHandler(to or sys.stderr)
     line = _json_line if format == "json" else _text_line
@@ -38,12 +43,19 @@ def set_up(
         root.removeHandler(old)
         old.close()
     root.addHandler(handler)
-    root.setLevel(logging.WARNING)  # of libraries only what may need somebody
+    root.setLevel(logging.WARNING)  # from libraries
     logging.getLogger(ROOT).setLevel(level.upper())
 
 
+def log_event(event: Event) -> None:
+    """Observer of the pipeline: writes the line of an event that has one."""
+    line = event.log()
+    if line is not None:
+        _LOGGER.log(line.level, line.text, extra={"fields": line.fields})
+
+
 class _Line(logging.Formatter):
-    """Composes the fields of a record, and hands them to what writes them."""
+    """Collects the fields of a log record and formats them with `line`."""
 
     def __init__(self, line: Any, stream: str, secrets: Collection[str]) -> None:
         super().__init__()
@@ -66,7 +78,7 @@ class _Line(logging.Formatter):
         return str(self._line({name: self._clean(value) for name, value in fields.items()}))
 
     def _clean(self, value: Any) -> Any:
-        """The value without secrets; in texts only, numbers are none."""
+        """The value with secrets in its texts redacted."""
         if isinstance(value, Mapping):
             return {str(self._clean(name)): self._clean(inner) for name, inner in value.items()}
         return redacted(value, self._secrets) if isinstance(value, str) else value
@@ -97,5 +109,5 @@ def _text(value: Any) -> str:
 
 
 def _escaped(text: str) -> str:
-    """On one line, whatever a client or a record has put into it."""
+    """The text on one line, whatever a client or a record put into it."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -13,8 +13,7 @@ from stream_fs.pipeline import events
 from stream_fs.pipeline.ports import Partition, Transport
 from stream_fs.pipeline.transaction import Runtime
 from stream_fs.pipeline.worker import Worker
-from stream_fs.service.observability.measuring import MetricsObserver
-from stream_fs.service.observability.metrics import Metrics
+from stream_fs.service.observability.metrics import MetricsObserver
 from tests.integration.service.stream import Changes, Stream
 from tests.integration.topics import PATIENCE_SECONDS
 
@@ -36,7 +35,7 @@ class Member:
         self.stream = stream
         self.events: list[events.Event] = []
         self.registry = CollectorRegistry()
-        self._metrics = MetricsObserver(Metrics(self.registry), stream.name, time.time)
+        self._metrics = MetricsObserver(self.registry, stream.name, time.time)
         self._planned: list[tuple[str, int, Callable[[], None]]] = []
         self.alive = True
         self.worker = Worker(

@@ -227,4 +227,4 @@ def holds(service: Service) -> int:
 def merges(service: Service) -> bool:
     """Whether the merge is a process's duty, by its own account."""
     said = service.said  # it may give up what it has not taken over yet
-    return said.rfind("merge taken over") > said.rfind("merge released")
+    return said.rfind("merge acquired") > said.rfind("merge released")

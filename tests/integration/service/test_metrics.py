@@ -14,7 +14,8 @@ import pytest
 from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 
-from stream_fs.service.observability.metrics import PARTITION, Metrics
+from stream_fs.pipeline.events.instruments import PARTITION
+from stream_fs.service.observability.metrics import MetricsObserver
 from stream_fs.wire.records.encoder import encode_record
 from tests.deploy.promtool import promtool
 from tests.integration.service.conftest import MakeService, MakeStream
@@ -228,7 +229,7 @@ def test_the_metrics_of_the_merge_tell_what_the_rankings_topic_holds(
 def every_declared_metric_is_there(scraped: Scraped) -> None:
     """With its meaning and its kind, also those that have counted nothing yet; and no other."""
     registry = CollectorRegistry()
-    Metrics(registry)
+    MetricsObserver(registry, "stream", lambda: 0.0)
     for family in registry.collect():
         name = f"{family.name}_info" if family.type == "info" else family.name
         found = scraped.families.pop(name)

@@ -19,7 +19,8 @@ def test_it_is_what_was_not_received() -> None:
     assert life.worker.lags() == {PLACE: 0}
     fill(made, VALUES[60:70])
     assert life.worker.lags() == {PLACE: 10}
-    life.die()
+    life.worker.stop()
+    assert life.worker.lags() == {}  # not held any more
     another = Life(made, settings())
     another.until(lambda: bool(another.of(events.Restored)))
     (restored,) = another.of(events.Restored)

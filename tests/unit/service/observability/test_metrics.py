@@ -12,24 +12,24 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.metrics_core import Metric
 
 from stream_fs.pipeline import events
+from stream_fs.pipeline.events.instruments import PARTITION
 from stream_fs.pipeline.ports import Partition
-from stream_fs.service.observability.measuring import MetricsObserver
-from stream_fs.service.observability.metrics import PARTITION, Metrics
+from stream_fs.service.observability.metrics import MetricsObserver
 from stream_fs.service.observability.status import StatusObserver
 from stream_fs.service.observability.status_document import Health
 from tests.support.configurations import loaded
-from tests.unit.pipeline.drift import CONFIGURATION, drifting_life
-from tests.unit.pipeline.lives import TOPIC, published
-from tests.unit.service.happenings import (
+from tests.support.make_events import (
     HERE,
     THERE,
     committed,
-    merge_life,
-    one_of_each,
+    merge_events,
+    partition_events,
     read,
     restored,
     updated,
 )
+from tests.unit.pipeline.drift import CONFIGURATION, drifting_life
+from tests.unit.pipeline.lives import TOPIC, published
 
 NOW = 1_700_000_000.0
 
@@ -39,7 +39,7 @@ class Watched:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self.observe = MetricsObserver(Metrics(self.registry), "stream", lambda: NOW)
+        self.observe = MetricsObserver(self.registry, "stream", lambda: NOW)
 
     def value(self, name: str, partition: Partition = HERE, **labels: str) -> float | None:
         of = {
@@ -64,7 +64,7 @@ def watched() -> Watched:
 
 def declared() -> list[Metric]:
     registry = CollectorRegistry()
-    Metrics(registry)
+    MetricsObserver(registry, "stream", lambda: NOW)
     return list(registry.collect())
 
 
@@ -86,17 +86,15 @@ def test_a_quantity_has_its_unit_at_the_end_of_its_name() -> None:
 
 
 def test_every_declared_metric_appears_after_a_life_with_every_event(watched: Watched) -> None:
-    for event in (*one_of_each(), *merge_life()):
+    for event in (*partition_events(), *merge_events()):
         watched.observe(event)
-    watched.observe.lag(HERE, 88)
     silent = [metric.name for metric in watched.registry.collect() if not metric.samples]
     assert silent == []
 
 
 def test_values_after_a_life_with_every_event(watched: Watched) -> None:
-    for event in one_of_each():
+    for event in partition_events():
         watched.observe(event)
-    watched.observe.lag(HERE, 88)
     value = watched.value
     assert value("stream_fs_records_total", outcome="good") == 9
     assert value("stream_fs_records_total", outcome="bad") == 3
@@ -164,9 +162,9 @@ def test_readiness_is_asked_for_at_every_scrape(watched: Watched) -> None:
 def test_the_open_chunk_is_never_fuller_than_full(watched: Watched) -> None:
     watched.observe(read(waiting=20))
     assert watched.value("stream_fs_chunk_fill_ratio") == 1
-    watched.observe(updated())
+    watched.observe(updated(waiting=12))
     assert watched.value("stream_fs_chunk_fill_ratio") == 1
-    watched.observe(updated())
+    watched.observe(updated(waiting=4))
     assert watched.value("stream_fs_chunk_fill_ratio") == 4 / 8
 
 
@@ -178,12 +176,11 @@ def test_a_chunk_without_snapshot_leaves_its_size_alone(watched: Watched) -> Non
 
 def test_the_series_of_a_partition_go_with_it(watched: Watched) -> None:
     before = watched.series()
-    for event in one_of_each(THERE):
+    for event in partition_events(THERE):
         watched.observe(event)
     with_the_other = watched.series()
-    for event in one_of_each(HERE):
+    for event in partition_events(HERE):
         watched.observe(event)
-    watched.observe.lag(HERE, 88)
     assert len(watched.series()) > 1.9 * len(with_the_other)
 
     watched.observe(events.PartitionReleased(HERE))
@@ -192,17 +189,24 @@ def test_the_series_of_a_partition_go_with_it(watched: Watched) -> None:
     assert watched.series() == before
 
 
-def test_what_is_told_late_of_a_partition_that_has_gone_makes_no_series(watched: Watched) -> None:
+def test_a_partition_may_be_released_that_had_no_series(watched: Watched) -> None:
     before = watched.series()
     watched.observe(restored())
     watched.observe(events.PartitionReleased(HERE))
     watched.observe(events.PartitionReleased(THERE))
-    watched.observe.lag(HERE, 88)
     assert watched.series() == before
 
 
+def test_a_partition_that_comes_back_starts_to_count_again(watched: Watched) -> None:
+    for _ in range(2):
+        watched.observe(committed())
+        watched.observe(committed())
+        assert watched.value("stream_fs_chunks_total", outcome="published") == 2
+        watched.observe(events.PartitionReleased(HERE))
+
+
 def test_every_series_of_a_partition_says_which(watched: Watched) -> None:
-    for event in one_of_each():
+    for event in partition_events():
         watched.observe(event)
     for metric in watched.registry.collect():
         if metric.name not in ("stream_fs_build", "stream_fs_ready"):
@@ -211,7 +215,7 @@ def test_every_series_of_a_partition_says_which(watched: Watched) -> None:
 
 def test_values_after_a_life_of_the_merge_which_go_with_it(watched: Watched) -> None:
     before = watched.series()
-    for event in merge_life():
+    for event in merge_events():
         watched.observe(event)
 
     def value(name: str, **labels: str) -> float | None:

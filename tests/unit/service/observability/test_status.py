@@ -13,20 +13,25 @@ import pytest
 
 from stream_fs.checkpoint import MergedPart
 from stream_fs.pipeline import events
+from stream_fs.pipeline.events.status import MOST_POINTS
 from stream_fs.pipeline.ports import Partition
 from stream_fs.records import Reason
 from stream_fs.selector import Ranking, ViewRanking
 from stream_fs.selector.imputation import Imputation
 from stream_fs.service.http import status_pages
-from stream_fs.service.observability.seen import MOST_POINTS
-from stream_fs.service.observability.status import SCORES_TOGETHER, VALUES_TOGETHER, StatusObserver
-from stream_fs.service.observability.status_document import Health, encode
+from stream_fs.service.observability.status import StatusObserver
+from stream_fs.service.observability.status_document import (
+    MOST_SCORES,
+    MOST_VALUES,
+    Health,
+    encode,
+)
 from tests.support.configurations import LEAST, loaded, with_lines
-from tests.unit.service.happenings import (
+from tests.support.make_events import (
     HERE,
     THERE,
-    merge_life,
-    one_of_each,
+    merge_events,
+    partition_events,
     read,
     restored,
     updated,
@@ -105,7 +110,7 @@ def test_before_anything_has_happened(watched: Watched) -> None:
 
 def test_every_moment_of_a_life_is_a_valid_document(tmp_path: Path) -> None:
     watched = Watched(tmp_path)
-    for event in one_of_each():
+    for event in partition_events():
         watched.observe(event)
         watched.document()
 
@@ -115,7 +120,7 @@ def test_a_partition_after_a_chunk(watched: Watched) -> None:
     watched.observe(restored(chunk=6))
     watched.observe(events.PhaseChanged(HERE, "running"))
     watched.observe(read(waiting=9))
-    watched.observe.lag(HERE, 88)
+    watched.observe(events.LagMeasured(HERE, 88))
     watched.observe(updated())
     watched.observe(committed(snapshot_bytes=4096))
     watched.now += 2.5
@@ -161,7 +166,9 @@ def test_the_open_chunk_after_the_first_needs_fewer_records(watched: Watched) ->
     watched.observe(restored(chunk=0))
     watched.observe(events.RecordsRead(HERE, 210, {}, position=210, waiting=210, size=200))
     first = replace(updated().report, rows=200)
-    watched.observe(events.ChunkUpdated(HERE, first, seconds=0.02, replayed=False, size=50))
+    watched.observe(
+        events.ChunkUpdated(HERE, first, seconds=0.02, replayed=False, waiting=10, size=50)
+    )
     assert watched.partition()["chunk"] == {"waiting": 10, "size": 50}
 
 
@@ -296,7 +303,6 @@ def test_a_partition_that_goes_takes_everything_with_it(watched: Watched) -> Non
     watched.observe(committed(1, letters={"malformed": 1}))
     watched.observe(committed(1, THERE))
     watched.observe(events.PartitionReleased(HERE))
-    watched.observe.lag(HERE, 88)
     found = watched.document()
     assert [place["partition"] for place in found["partitions"]] == [THERE.number]
     assert [ranking["partition"] for ranking in found["rankings"]] == [THERE.number]
@@ -331,7 +337,7 @@ def test_the_merged_ranking_comes_first_and_goes_with_the_merge(watched: Watched
 
 
 def test_what_the_merge_says_of_partitions_makes_none_of_them_ours(watched: Watched) -> None:
-    for event in merge_life():
+    for event in merge_events():
         if not isinstance(event, events.MergedCommitted):
             watched.observe(event)
     assert (watched.document()["partitions"], watched.document()["rankings"]) == ([], [])
@@ -375,11 +381,11 @@ def test_many_partitions_make_no_large_document(tmp_path: Path) -> None:
         for view in ranking["views"]
         for series in view["history"].values()
     ]
-    assert sum(map(len, values)) <= VALUES_TOGETHER
+    assert sum(map(len, values)) <= MOST_VALUES
     newest = [ranking["history"]["sequence"][-1] for ranking in found["rankings"]]
     assert newest == [120] * 64
     kept = [ranking["views"][1]["scores"] for ranking in found["rankings"]]
-    assert sum(len(one) for one in kept if one) == SCORES_TOGETHER
+    assert sum(len(one) for one in kept if one) == MOST_SCORES
     assert kept[0] == pytest.approx(scores.tolist())
     assert kept[-1] is None
 

@@ -1,4 +1,4 @@
-"""Events of the pipeline, made by hand."""
+"""Events of the pipeline, one of each kind."""
 
 from __future__ import annotations
 
@@ -47,8 +47,12 @@ def read(partition: Partition = HERE, *, waiting: int = 9) -> events.RecordsRead
     return events.RecordsRead(partition, 9, bad, position=112, waiting=waiting, size=8)
 
 
-def updated(partition: Partition = HERE, *, replayed: bool = False) -> events.ChunkUpdated:
-    return events.ChunkUpdated(partition, report(), seconds=0.02, replayed=replayed, size=8)
+def updated(
+    partition: Partition = HERE, *, replayed: bool = False, waiting: int = 1
+) -> events.ChunkUpdated:
+    return events.ChunkUpdated(
+        partition, report(), seconds=0.02, replayed=replayed, waiting=waiting, size=8
+    )
 
 
 def committed(
@@ -84,8 +88,8 @@ def merged(sequence: int = 4) -> events.MergedCommitted:
     )
 
 
-def merge_life() -> list[events.Event]:
-    """Every kind of event that the merge has, but for its end."""
+def merge_events() -> list[events.Event]:
+    """Every kind of event of the merge, except its release."""
     return [
         events.MergeAcquired(3),
         events.MergeFailed("retried", "timed out"),
@@ -100,8 +104,8 @@ def merge_life() -> list[events.Event]:
     ]
 
 
-def one_of_each(partition: Partition = HERE) -> list[events.Event]:
-    """A life that has every kind of event, and ends before the partition goes."""
+def partition_events(partition: Partition = HERE) -> list[events.Event]:
+    """Every kind of event of a partition, except its release."""
     return [
         events.PhaseChanged(partition, "restoring"),
         events.RestoreFailed(partition, "timed out"),
@@ -120,6 +124,7 @@ def one_of_each(partition: Partition = HERE) -> list[events.Event]:
         committed(partition, letters={"malformed": 2}),
         events.TransactionFailed(partition, "given_up", "no broker"),
         events.SnapshotCommitted(partition, 7, 2048),
+        events.LagMeasured(partition, 88),
         events.Fenced(partition, "silence", final=False, outcome_unknown=True),
         events.Fenced(partition, "epoch", final=False),
     ]
