@@ -57,6 +57,10 @@ def test_without_a_compiler_it_is_for_every_platform(tmp_path: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert not [name for name in names if name.endswith(".so")]
     assert f"{KERNELS}/fallback.py" in names
+    programs = installed(wheel, tmp_path / "home")
+    said = run(programs / "stream-fs", "version", cwd=programs)
+    why = "it was not built, for want of a C compiler"
+    assert said.splitlines()[1:] == [f"core: numpy (of the compiled one: {why})"]
 
 
 def test_it_holds_what_runs_and_no_sources_in_c(wheel: Path) -> None:

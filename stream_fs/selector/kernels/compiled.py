@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+# In this form an absent extension raises ModuleNotFoundError, which `dispatch` distinguishes.
+import stream_fs.selector.kernels._native as _native
 from stream_fs.selector.arrays import CEILINGS, FLOORS, Floats, Indices, Scaled, Shifted, Working
-from stream_fs.selector.kernels import _native
 from stream_fs.selector.kernels.interface import (
     ROUNDING,
     Block,

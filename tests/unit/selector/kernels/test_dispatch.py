@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -76,5 +77,9 @@ def test_a_wheel_has_no_sources_to_compare(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.usefixtures("fresh")
 def test_a_core_that_was_not_built_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dispatch, "load_error", ModuleNotFoundError("_native"))
+    monkeypatch.setitem(sys.modules, "stream_fs.selector.kernels._native", None)
+    monkeypatch.delitem(sys.modules, "stream_fs.selector.kernels.compiled", raising=False)
+    with pytest.raises(ModuleNotFoundError) as raised:
+        import_module("stream_fs.selector.kernels.compiled")
+    monkeypatch.setattr(dispatch, "load_error", raised.value)
     assert dispatch.missing() == "it was not built, for want of a C compiler"
