@@ -1,8 +1,8 @@
 """Operations on the state of a partition: inspect, reset, export and import.
 
-Every change acquires the transactional id of the partition before it reads anything: that fences a
-running service, so nothing is committed between what is read here and what is written. The service
-acquires the partition again, and continues from the new state.
+Every change acquires the transactional id of the partition before it reads anything. That fences a
+running service, so nothing is committed between the read and the write. The service acquires the
+partition again, and continues from the new state.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class PartitionPosition:
-    """Where a partition stands: its progress (None before the first chunk), and the input's ends.
+    """The position of a partition: its progress, None without one, and the bounds of its input.
 
     The input holds the offsets [first, end). `others` names the owners of other states of the
     partition in the same topic; empty if the stream has a state.
@@ -54,19 +54,19 @@ class PartitionPosition:
 
     @property
     def next_offset(self) -> int:
-        """Where it continues; before the first chunk, where the input begins."""
+        """The offset at which it continues; without a progress, the first of the input."""
         return self.first if self.progress is None else self.progress.next_offset
 
     def check(self, offset: int) -> None:
-        """Raise `InvalidParameter` where the input does not have the offset."""
+        """Raise `InvalidParameter` if the input does not hold the offset."""
         if not self.first <= offset <= self.end:
             raise InvalidParameter(
                 f"offset {offset} is not in {self.partition}, which holds "
                 f"[{self.first}, {self.end}); name one that is with --to-offset"
             )
 
-    def begun(self) -> Progress:
-        """The progress; `InvalidParameter` where there is none."""
+    def require_progress(self) -> Progress:
+        """The progress; raises `InvalidParameter` if there is none."""
         if self.progress is not None:
             return self.progress
         if not self.others:
@@ -80,43 +80,43 @@ class PartitionPosition:
 
 
 class ImportResult(NamedTuple):
-    """How a partition goes on after an import."""
+    """How a partition continues after an import."""
 
     offset: int
     chunk: int
-    """The last chunk that was published."""
+    """The last published chunk."""
     behind: int
-    """How many of the last chunks are not in the model."""
+    """Number of published chunks that the model lacks."""
 
 
 def read_position(
     transport: Transport, settings: StreamSettings, partition: Partition
 ) -> PartitionPosition:
-    """Look, and change nothing."""
+    """The position of a partition; nothing is changed."""
     found = _located(transport, settings, partition)
-    return _standing(transport, found, found.progress)
+    return _position(transport, found, found.progress)
 
 
 def state_errors(
     transport: Transport, settings: StreamSettings, partitions: Sequence[Partition]
 ) -> list[str]:
-    """Why the states of partitions prevent this stream from running, a message each."""
-    problems = []
+    """Reasons why the states of partitions prevent this stream from running."""
+    errors = []
     for partition in partitions:
         try:
             found = _located(transport, settings, partition)
             found.check()
-            _ = found.progress  # raises where it cannot be read
-        except CheckpointError as problem:
-            problems.append(str(problem))
-    return problems
+            _ = found.progress  # raises if it cannot be read
+        except CheckpointError as error:
+            errors.append(str(error))
+    return errors
 
 
 def reset(transport: Transport, settings: StreamSettings, partition: Partition) -> str | None:
-    """Let the partition begin anew where a new one begins (`start`), with an empty model.
+    """Delete the state: the partition starts like a new one (`start`), with an empty model.
 
-    The progress record need not be readable. Without a state nothing is changed; then the owners of
-    other states are returned, as text.
+    The progress record need not be readable. Without a state nothing is changed, and the owners of
+    other states are returned as text.
     """
     with _acquired(transport, settings, partition) as acquired:
         if acquired.found.reset:
@@ -140,15 +140,15 @@ def reset_to_offset(
 ) -> None:
     """Let the partition continue at another offset of its input.
 
-    With `keep_model` the model and the sequence of the rankings go on, and the records in between
-    are not in it; otherwise it begins with an empty model, and the sequence with 1. Raises
-    `InvalidParameter` where the input does not have the offset, or there is no model to keep.
+    With `keep_model` the model and the sequence of the rankings continue, and the model lacks the
+    records in between. Otherwise the model is empty, and the sequence starts with 1. Raises
+    `InvalidParameter` if the input does not hold the offset, or there is no model to keep.
     """
     with _acquired(transport, settings, partition, claim=keep_model) as acquired:
         if keep_model:
             acquired.found.check()
-            progress = acquired.standing().begun()
-            acquired.standing().check(offset)
+            progress = acquired.position().require_progress()
+            acquired.position().check(offset)
             model = _at(acquired.model(progress), progress.chunk, offset)
         else:
             acquired.found.check_others()
@@ -159,17 +159,17 @@ def reset_to_offset(
 
 
 def export_model(transport: Transport, settings: StreamSettings, partition: Partition) -> Export:
-    """The model of a partition and how far its rankings are, which may be some chunks further.
+    """The newest snapshot of a partition, and its progress, which may be some chunks further.
 
     Nothing is acquired, and a running service continues. If compaction removes the snapshot
-    meanwhile, a newer one is read. Raises `InvalidParameter` before the first chunk, and what
-    `LocatedState.check` and `read_usable_snapshot` raise.
+    meanwhile, a newer one is read. Raises `InvalidParameter` before the first chunk, and the errors
+    of `LocatedState.check` and `read_usable_snapshot`.
     """
     before: Progress | None = None
     while True:
         found = _located(transport, settings, partition)
         found.check()
-        progress = _standing(transport, found, found.progress).begun()
+        progress = _position(transport, found, found.progress).require_progress()
         try:
             with closing(transport.state_log(partition)) as log:
                 restored, _ = _run_to_end(
@@ -194,12 +194,12 @@ def import_model(
     export: Export,
     to_offset: int | None,
 ) -> ImportResult:
-    """Let the partition go on from an exported model, and with the sequence of its rankings.
+    """Let the partition continue from an exported model, with the sequence of its rankings.
 
-    At the exported offset, chunks that the model lacks are folded in again from the input, which
-    has to be the same; at another offset (`to_offset`), their records are not in the model. Raises
-    `InvalidParameter` where the input does not have the offset, and `ConfigurationChanged` where
-    the model would mean something else.
+    At the exported offset, chunks that the model lacks are replayed from the input, which has to be
+    the same; at another offset (`to_offset`), the model lacks their records. Raises
+    `InvalidParameter` if the input does not hold the offset, and `ConfigurationChanged` if the
+    model has other parameters.
     """
     snapshot, progress = export.snapshot, export.progress
     try:
@@ -207,7 +207,7 @@ def import_model(
     except ConfigurationChanged as changed:
         raise ConfigurationChanged(changed.differences, imported=True) from None
     behind = progress.chunk - model.state.chunk
-    # The model is of this partition now: the random signs of partitions are independent.
+    # The random signs of a model depend on its partition.
     model = replace(model, state=replace(model.state, origin=settings.origin(partition)))
     with _acquired(transport, settings, partition) as acquired:
         acquired.found.check()
@@ -224,7 +224,7 @@ def import_model(
 
 @dataclass(frozen=True, slots=True)
 class _Acquired:
-    """A partition whose transactional id this process owns, and its state as found afterwards.
+    """A partition whose transactional id this process owns, and its state, read afterwards.
 
     `publisher` is that of the owner or, for a legacy state, of the releases that wrote it: neither
     can have committed anything since without fencing it.
@@ -236,13 +236,13 @@ class _Acquired:
     log: StateLog
     found: LocatedState
 
-    def standing(self) -> PartitionPosition:
-        """Where the partition stands."""
-        return _standing(self.transport, self.found, self.found.progress)
+    def position(self) -> PartitionPosition:
+        """The position of the partition."""
+        return _position(self.transport, self.found, self.found.progress)
 
     def bounds(self) -> PartitionPosition:
-        """The input's ends, without reading the progress record."""
-        return _standing(self.transport, self.found, None)
+        """The bounds of the input, without reading the progress record."""
+        return _position(self.transport, self.found, None)
 
     def model(self, progress: Progress) -> Model:
         """The model of the newest snapshot."""
@@ -251,7 +251,7 @@ class _Acquired:
         return decode_model(restored)
 
     def install(self, model: Model, published: Progress | None = None) -> None:
-        """Replace the state by a model; `published` describes its last ranking.
+        """Replace the state by a model; `published` is the progress of its last ranking.
 
         Without it no ranking is recorded, and the model determines where to continue.
         """
@@ -265,8 +265,8 @@ class _Acquired:
 
     @contextmanager
     def transaction(self) -> Iterator[Publisher]:
-        """A transaction, committed at the end, that also migrates a legacy state."""
-        first = self._first()  # read before the transaction: its end would be waited for
+        """A transaction that also migrates a legacy state; committed at the end."""
+        first = self._migration()  # read before the transaction, whose end it would wait for
         self.publisher.begin()
         self.publisher.send(first)
         yield self.publisher
@@ -279,8 +279,8 @@ class _Acquired:
             before = None
         return 0 if before is None else before.snapshots[0].number + 1
 
-    def _first(self) -> list[OutgoingRecord]:
-        """Records that migrate a legacy state, or mark the absence of one."""
+    def _migration(self) -> list[OutgoingRecord]:
+        """Records that migrate a legacy state, or mark that there is none."""
         settings, partition = self.settings, self.found.partition
         if self.found.legacy is not None:
             legacy = _run_to_end(legacy_keys(self.log, partition))
@@ -292,7 +292,7 @@ class _Acquired:
 def _acquired(
     transport: Transport, settings: StreamSettings, partition: Partition, *, claim: bool = False
 ) -> Iterator[_Acquired]:
-    """Acquire the partition, then read its state; released at the end."""
+    """Acquire the partition, then read its state; release it at the end."""
     publisher = transport.publisher(partition)
     with closing(publisher), closing(transport.state_log(partition)) as log:
         while not publisher.acquire():  # waits a little each time
@@ -312,7 +312,7 @@ def _located(transport: Transport, settings: StreamSettings, partition: Partitio
         return _run_to_end(locate(log, partition, settings.owner, transport.group_offset))
 
 
-def _standing(
+def _position(
     transport: Transport, found: LocatedState, progress: Progress | None
 ) -> PartitionPosition:
     with closing(transport.input_log(found.partition)) as source:
@@ -321,12 +321,12 @@ def _standing(
 
 
 def _at(model: Model, chunk: int, offset: int) -> Model:
-    """The model with the number of the last published chunk, continuing at an offset."""
+    """The model, to continue at an offset after the last published chunk."""
     return replace(model, state=replace(model.state, chunk=chunk), next_offset=offset)
 
 
 def _run_to_end(steps: Generator[None, None, T]) -> T:
-    """Run steps that may have to wait, doing nothing else meanwhile."""
+    """Run steps to their end, and return their result."""
     while True:
         try:
             next(steps)

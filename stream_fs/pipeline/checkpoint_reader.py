@@ -1,8 +1,8 @@
-"""Reading the committed state of a partition, in short steps.
+"""Reads the committed state of a partition, in short steps.
 
-Records are looked for from the end of the state partition backwards; the progress record names the
-positions of the last two snapshots. Generators here yield wherever they would have to wait, so
-that the caller can keep its membership of the group alive.
+The progress record is searched from the end of the state partition backwards; it names the
+positions of the last two snapshots. The generators yield where they would have to wait, so that the
+caller can keep its membership of the group alive.
 """
 
 from __future__ import annotations
@@ -23,20 +23,19 @@ from stream_fs.pipeline.ports import Partition, StateLog
 from stream_fs.selector import Params
 
 FIRST_WINDOW = 2
-"""Offsets looked at first, from the end; each further window is eight times as wide.
+"""Offsets read first, from the end; each further window is eight times as wide.
 
-The progress record is the last of its transaction, and only the marker of the commit comes behind
-it; before it there may be a snapshot, large records that need not be read here.
+The progress record is the last of its transaction, and only the commit marker follows it. Before it
+there may be the large records of a snapshot, which need not be read here.
 """
 
 
 def newest_values(
     log: StateLog, wanted: Callable[[bytes], bool], enough: bytes | None
 ) -> Generator[None, None, dict[bytes, bytes | None]]:
-    """The newest committed value of every wanted key; None for one that was deleted.
+    """The newest committed value of every wanted key; None for a deleted one.
 
-    Reads from the end backwards, and stops where a value of the key `enough` is found, if one is
-    given.
+    Reads from the end backwards, as far as a value of the key `enough`, if one is given.
     """
     newest: dict[bytes, bytes | None] = {}
     first, below = log.start(), log.end()
@@ -57,7 +56,7 @@ def newest_values(
 def read_snapshot(
     log: StateLog, keys: StateKeys, at: SnapshotPlace, params: Params
 ) -> Generator[None, None, Restored]:
-    """The snapshot that begins at this position. Raises `CorruptSnapshot` where it is not whole."""
+    """The snapshot that begins at this position; raises `CorruptSnapshot` if it is not whole."""
     manifest: bytes | None = None
     parts = Parts()
     whole = 0
@@ -85,9 +84,10 @@ def read_snapshot(
 def read_usable_snapshot(
     log: StateLog, keys: StateKeys, progress: Progress, params: Params
 ) -> Generator[None, None, tuple[Restored, str | None]]:
-    """The newest snapshot that is whole, and why a newer one was passed over.
+    """The newest whole snapshot, and why a newer one was not used, if so.
 
-    Only damage is passed over; another configuration or version is for the operator to decide.
+    Only a damaged snapshot is replaced by an older one; another configuration or version is an
+    error.
     """
     reasons: list[str] = []
     for place in progress.snapshots:
@@ -99,6 +99,6 @@ def read_usable_snapshot(
             return restored, "; ".join(reasons) or None
     partition = Partition(keys.topic, keys.partition)
     raise CorruptSnapshot(
-        f"no snapshot of {partition} can be used ({'; '.join(reasons)}); to begin anew at an "
-        f"offset of your choice: `stream-fs checkpoint reset {partition.flags} --to-offset N`"
+        f"no snapshot of {partition} can be used ({'; '.join(reasons)}); to start with an empty "
+        f"model at an offset: `stream-fs checkpoint reset {partition.flags} --to-offset N`"
     )

@@ -1,10 +1,10 @@
 """Legacy states, which releases up to 0.1 wrote: their keys name no owner.
 
 A legacy state belongs to the stream that its snapshots name as their origin. Its group is not
-recorded: that a group has committed offsets of the partition shows that it was this one. The state
-is migrated once, in one transaction: the model is written under the keys of its owner, the legacy
-snapshots are deleted, and the legacy progress record becomes a marker, a record of a version that
-those releases refuse; without it they would start over.
+recorded; a group that has committed offsets of the partition is taken for it. The state is migrated
+once, in one transaction: the model is written under the keys of its owner, the legacy snapshots are
+deleted, and the legacy progress record becomes a marker, a record of a version that those releases
+refuse; without it they would start anew.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from stream_fs.pipeline.settings import StreamSettings
 
 
 def legacy_progress(value: bytes | None) -> Progress | None:
-    """The progress of a legacy state; None for a marker. Raises where it cannot be read."""
+    """The progress of a legacy state; None for a marker. Raises if it cannot be read."""
     return None if value is None or marker_owner(value) else decode_progress(value)
 
 
 def origin_stream(
     log: StateLog, keys: StateKeys, progress: Progress
 ) -> Generator[None, None, str | None]:
-    """The stream that a state's snapshots name; None where none of them can be read."""
+    """The stream that the snapshots of a state name; None if none of them can be read."""
     for place in progress.snapshots:
         for stored in log.scan(place.offset, place.offset + 1):
             if stored is None:
@@ -63,7 +63,7 @@ def legacy_keys(log: StateLog, partition: Partition) -> Generator[None, None, li
 
 
 def marker(settings: StreamSettings, partition: Partition) -> OutgoingRecord:
-    """The record that prevents releases which write legacy states from starting over."""
+    """The record that prevents releases with legacy states from starting anew."""
     return OutgoingRecord(
         settings.state_topics[partition.topic],
         StateKeys(None, *partition).progress,
@@ -77,9 +77,9 @@ def migration_records(
     settings: StreamSettings, partition: Partition, legacy: Sequence[bytes]
 ) -> list[OutgoingRecord]:
     """The records that replace those of a legacy state with these keys."""
-    left = marker(settings, partition)
-    deleted = [replace(left, key=key, value=None) for key in legacy if key != left.key]
-    return [*deleted, left]
+    kept = marker(settings, partition)
+    deleted = [replace(kept, key=key, value=None) for key in legacy if key != kept.key]
+    return [*deleted, kept]
 
 
 def merge_migration_records(

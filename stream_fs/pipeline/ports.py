@@ -1,14 +1,13 @@
-"""What the pipeline needs of the outside world, as small protocols.
+"""The interface of the pipeline to brokers and files, as small protocols.
 
-`stream_fs.kafka` implements them on a broker, `stream_fs.replay` on files, and
-`tests.support` in memory for tests; one contract suite (tests/contracts) holds them to
-what is written here. Every call is bounded in time and raises only errors of the tree below
-`TransportError`:
+`stream_fs.kafka` implements them on a broker, `stream_fs.replay` on files, and `tests.support` in
+memory for tests. One contract suite (tests/contracts) checks all of them. Every call is bounded in
+time and raises only subclasses of `TransportError`:
 
-    RetriableError     nothing happened; the same call may be made again
+    RetriableError     nothing happened; the same call may be repeated
     AbortableError     the transaction must be aborted; its content may be sent again in a new one
-    FencedError        somebody else owns the partition now; nothing more can be published
-    FatalError         this client cannot go on (authorisation, …); the process should end
+    FencedError        another process owns the partition now; this one can publish nothing more
+    FatalError         the client cannot continue (authorisation, …); the process should end
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ class Partition(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class OutgoingRecord:
-    """A record to be published; `partition` None lets the key decide."""
+    """A record to publish; without a `partition` its key decides."""
 
     topic: str
     key: bytes | None
@@ -59,10 +58,10 @@ class Publisher(Protocol):
     """The transactional publisher of one owner: of an input partition, or of the merge."""
 
     def acquire(self) -> bool:
-        """Become the owner: fence whoever was it before, and end what it left open.
+        """Become the owner: fence the previous one, and abort its open transaction.
 
-        Returns whether it is done; False asks to be called again (each call is short). Raises
-        `RetriableError` now and then where that goes on for long, and may be called again then.
+        Returns whether that is done; if not, it has to be called again (each call is short). Raises
+        `RetriableError` from time to time if it takes long, and may be called again then.
         """
         ...
 
@@ -71,22 +70,22 @@ class Publisher(Protocol):
         ...
 
     def send(self, records: Sequence[OutgoingRecord]) -> list[int]:
-        """Publish within the open transaction, and wait: the offsets that the records got."""
+        """Send within the open transaction, and wait; the offsets of the records."""
         ...
 
     def commit(self) -> None:
-        """Make everything since `begin` visible at once. Nothing of it is visible before.
+        """Commit: everything since `begin` becomes visible at once, and nothing of it before.
 
         After a `RetriableError` the outcome is open, and `commit` may be called again.
         """
         ...
 
     def abort(self) -> None:
-        """Make everything since `begin` void; nothing to do where no transaction is open."""
+        """Abort the open transaction, if there is one."""
         ...
 
     def close(self) -> None:
-        """Let go; an open transaction is void."""
+        """Release resources; an open transaction is not committed."""
         ...
 
 
@@ -102,57 +101,57 @@ class StateLog(Protocol):
         ...
 
     def scan(self, start: int, end: int) -> Iterator[StoredRecord | None]:
-        """The committed records in [start, end), in order; None where one has to wait.
+        """The committed records in [start, end), in order; None while there is nothing to read.
 
-        Ends only when everything below `end` is decided, so that a commit behind somebody's open
-        transaction is not overlooked. After a None the caller may do something else first.
+        Ends only when every transaction below `end` has ended, so that a commit behind an open
+        transaction is not missed.
         """
         ...
 
     def close(self) -> None:
-        """Let go."""
+        """Release resources."""
         ...
 
 
 class StateLogReader(Protocol):
-    """All state partitions of some input topics, read one after the other by one client."""
+    """The state partitions of some input topics, read one after the other by one client."""
 
     def ends(self, topics: Sequence[str]) -> Mapping[Partition, int]:
-        """By input partition, the end of its state, as `StateLog.end` gives it.
+        """By input partition, the end of its state; see `StateLog.end`.
 
-        Those are listed that have a place for their state: partitions may be added at any time,
-        and the state topic may get its own later.
+        Input partitions without a state partition are left out: partitions may be added at any
+        time, to the state topic later than to the input topic.
         """
         ...
 
     def log(self, partition: Partition) -> StateLog:
-        """The state of one of them, to be closed before the next one is asked for.
+        """The state of one partition, to be closed before the next one is opened.
 
-        Its scans hardly wait, and give way (with a None) after a few records.
+        Its scans wait only briefly, and also yield None after every few records.
         """
         ...
 
     def close(self) -> None:
-        """Let go."""
+        """Release resources."""
         ...
 
 
 class Assignment(Protocol):
-    """What an `Input` tells of its partitions, from within `poll` or `close`.
+    """Rebalance callbacks of an `Input`, called from within `poll` and `close`.
 
-    The calls must be short, but for `revoked`, which may finish what is due.
+    They must be short, except for `revoked`, which may finish commits.
     """
 
     def assigned(self, partitions: Sequence[Partition]) -> None:
-        """These are ours now, possibly none. They stay silent until `Input.resume`."""
+        """These partitions, possibly none, are assigned; they are paused until `Input.resume`."""
         ...
 
     def revoked(self, partitions: Sequence[Partition]) -> None:
-        """These will be somebody else's when this call returns."""
+        """These partitions may be assigned to another member when this call returns."""
         ...
 
     def lost(self, partitions: Sequence[Partition]) -> None:
-        """These may be somebody else's already."""
+        """These partitions may be assigned to another member already."""
         ...
 
 
@@ -164,8 +163,8 @@ class Input(Protocol):
     ) -> Mapping[Partition, Sequence[Message]]:
         """Messages by partition, in the order of their offsets; waits at most `timeout` seconds.
 
-        Only of partitions that were resumed, from the offset that was given then. `max_records`
-        bounds how many come of a partition; without it a few hundred.
+        Only partitions that were resumed deliver, from the offset given then. `max_records` limits
+        the messages of each partition; the default is a few hundred.
         """
         ...
 
@@ -178,38 +177,37 @@ class Input(Protocol):
         ...
 
     def bounds(self, partition: Partition) -> tuple[int, int]:
-        """The first offset that is still there, and the one behind the last."""
+        """The first offset that still exists, and the one behind the last."""
         ...
 
     def unread(self, partition: Partition, position: int) -> int | None:
-        """Number of offsets from `position` on that can be delivered; None if unknown so far.
+        """Number of offsets from `position` on that can be delivered; None if not known yet.
 
-        `position` is the offset behind the last message that was delivered. 0 where everything was
-        delivered that can be: records of open transactions cannot be, as long as they are open, and
-        transaction markers and aborted records never. Where there is more to deliver, such offsets
-        may be counted with it.
+        `position` is the offset behind the last delivered message. The number is 0 if everything
+        was delivered that can be: not records of open transactions, aborted records and transaction
+        markers. If there is more to deliver, such offsets may be counted with it.
         """
         ...
 
     def connection_error(self) -> str | None:
-        """Why there is no connection; None when there is one."""
+        """Why there is no connection; None if there is one."""
         ...
 
     def commit_group_offset(self, offsets: Mapping[Partition, int]) -> None:
-        """Tell the group how far we are, for lag tools; nothing depends on it. Does not wait."""
+        """Commit offsets of the group, for lag tools; advisory, and without waiting."""
         ...
 
     def group_offset(self, partition: Partition) -> int | None:
-        """What the group believes, if it believes anything."""
+        """The offset that the group has committed, if any."""
         ...
 
     def close(self) -> None:
-        """Leave the group; `revoked` is called for what is still assigned."""
+        """Leave the group; `revoked` is called for partitions that are still assigned."""
         ...
 
 
 class Transport(Protocol):
-    """All of it: a broker."""
+    """A broker, or what takes its place."""
 
     def input(self, topics: Sequence[str], assignment: Assignment) -> Input:
         """Join the group and subscribe."""
@@ -236,7 +234,7 @@ class Transport(Protocol):
         ...
 
     def state_log_reader(self) -> StateLogReader:
-        """The states of all input partitions, for whoever reads them again and again."""
+        """A reader for the states of all input partitions, to be used repeatedly."""
         ...
 
     def input_log(self, partition: Partition) -> StateLog:

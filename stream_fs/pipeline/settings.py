@@ -1,4 +1,4 @@
-"""What the pipeline of one stream is told: plain values, already validated."""
+"""Settings of the pipeline of one stream: plain values, already validated."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Policy = Literal["dead_letter", "skip", "fail"]
 
 
 class ChunkPolicy(NamedTuple):
-    """How a stream is cut: good records in a chunk, in the first one, and the longest span.
+    """How chunks are formed: the good records of a chunk and of the first one, and the span.
 
-    `max_span` (milliseconds) closes a chunk early: before the record with which its timestamps
-    would spread further than that. The first chunk is formed by its count alone.
+    `max_span` (milliseconds) closes a chunk early, before the record that would spread its
+    timestamps further than that. The first chunk is formed by its count alone.
     """
 
     records: int
@@ -31,13 +31,13 @@ class ChunkPolicy(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterSettings:
-    """What happens to bad records.
+    """How bad records are handled.
 
     `dead_letter` publishes them, `skip` counts them, `fail` stops at the first. Under
-    `dead_letter` a flood stops the service: more than `max_ratio` of the records since the last
-    chunk are bad (and at least `tolerated`), or more than `max_open` of them wait for it. A dead
-    letter that would need more than `largest` bytes is shortened, and so are those of a chunk
-    behind the first `max_open_bytes` of them: large bad records alone do not stop the service.
+    `dead_letter` too many of them stop the service: more than `max_ratio` of the records of the
+    open chunk (and at least `tolerated`), or more than `max_open`. A dead letter above `largest`
+    bytes is shortened, and so are those of a chunk behind the first `max_open_bytes`: large bad
+    records alone do not stop the service.
     """
 
     policy: Policy = "dead_letter"
@@ -50,7 +50,7 @@ class DeadLetterSettings:
 
 @dataclass(frozen=True, slots=True)
 class StreamSettings:
-    """One stream: what comes in, how it is cut, where results go."""
+    """One stream: its input, its chunks, and its outputs."""
 
     stream: str
     group: str
@@ -74,12 +74,12 @@ class StreamSettings:
     """Features per view in a ranking: a count, a share, or all."""
     output_format: RankingFormat = "json"
     linger: float = 0.5
-    """Seconds that a ranking of a backlog may wait, to be published with those behind it."""
+    """Seconds that a ranking may wait for later ones to share a transaction, in a backlog."""
     dead_letters: DeadLetterSettings = field(default_factory=DeadLetterSettings)
     merge_every: float | None = 10.0
     """Seconds between merged rankings, at least; None publishes none."""
     start: Literal["earliest", "latest"] = "earliest"
-    """Where a partition begins that has no state yet."""
+    """Where a partition without a state starts."""
 
     @property
     def owner(self) -> Owner:
@@ -91,11 +91,11 @@ class StreamSettings:
         return StateKeys(self.owner, *partition)
 
     def origin(self, partition: Partition) -> str:
-        """What tells the models of a stream apart: their random signs are independent."""
+        """The name from which a partition's model derives its random signs."""
         return f"{self.stream}/{partition}"
 
     @property
     def chunk_policy(self) -> ChunkPolicy:
-        """How the stream is cut into chunks."""
+        """How the stream is divided into chunks."""
         first = max(self.chunk_records, self.params.first_chunk_rows)
         return ChunkPolicy(self.chunk_records, first, self.chunk_max_span)

@@ -1,8 +1,8 @@
-"""Finding the state that a stream owns, and acquiring it.
+"""Finds the state that a stream owns, and acquires it.
 
-The state of a partition belongs to an owner, a stream and its consumer group, which its keys name.
-Streams may keep their states in one topic as long as both names differ: with the same stream name
-they would publish two sequences of rankings under it, with the same group share its partitions.
+The keys of a state name its owner: a stream and its consumer group. Streams may keep their states
+in one topic if both names differ: with the same stream name they would publish two sequences of
+rankings under it, with the same group they would share its partitions.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from stream_fs.pipeline.settings import StreamSettings
 
 @dataclass(frozen=True, slots=True)
 class LocatedState:
-    """The state of a partition that an owner has, and the owners of others.
+    """An owner's state of a partition, and the owners of other states.
 
-    `value` is that of the progress record under the owner's keys, `legacy` the progress of a legacy
-    state that is the owner's. `others` own further states of the partition in the same topic, and
-    `legacy_stream` wrote a legacy one. The former are not looked for where the owner has a
-    chunk, the latter only where the owner has no state and has not `reset` one. `refusal` is set if
-    it is undecided whether a legacy state is the owner's.
+    `value` is the progress record under the owner's keys, `legacy` the progress of a legacy state
+    of the owner. `others` own further states of the partition in the same topic, and
+    `legacy_stream` wrote a legacy one. The former are not searched if the owner has a chunk, the
+    latter only if the owner has no state and has not `reset` one. `refusal` is set if the owner of
+    a legacy state is undecided.
     """
 
     partition: Partition
@@ -93,11 +93,11 @@ def locate(
     *,
     claim: bool = False,
 ) -> Generator[None, None, LocatedState]:
-    """Look for the newest committed state of an owner, which may be a legacy one.
+    """Find the newest committed state of an owner, which may be a legacy one.
 
-    `group_offset` is that of `Transport`, asked where there is a legacy state. With `claim` a
-    legacy state of the same stream name is the owner's, whatever the group has committed; so is one
-    before the first chunk, because until then its group commits nothing.
+    `group_offset` is that of `Transport`, called if there is a legacy state. With `claim` a legacy
+    state of the same stream name is the owner's, whatever the group has committed; so is one before
+    the first chunk, because until then its group commits nothing.
     """
     own, old = StateKeys(owner, *partition), StateKeys(None, *partition)
     values = yield from newest_values(log, lambda key: _is_progress(key, partition), own.progress)
@@ -137,12 +137,12 @@ def locate(
 def acquire(
     log: StateLog, transport: Transport, partition: Partition, owner: Owner, *, claim: bool = False
 ) -> Generator[None, None, tuple[LocatedState, Publisher | None]]:
-    """Locate the state, for the owner of the partition's transactional id.
+    """Locate the state, once the transactional id of the partition is acquired.
 
-    Releases that write legacy states have transactional ids of their own. Where the owner has no
-    state, that id is acquired as well, so that nothing is committed under it any more. For a legacy
-    state its publisher is returned: the migration is sent through it, and fails if an older release
-    has acquired the id again meanwhile.
+    Releases with legacy states have transactional ids of their own. If the owner has no state, that
+    id is acquired as well, so that nothing more is committed under it. For a legacy state its
+    publisher is returned: the migration is sent by it, and fails if an older release has acquired
+    the id again meanwhile.
     """
     found = yield from locate(log, partition, owner, transport.group_offset, claim=claim)
     if found.value is not None:
@@ -164,9 +164,9 @@ def acquire(
 def find_merge_progress(
     transport: Transport, settings: StreamSettings, home: Partition
 ) -> Generator[None, None, MergeProgress | None]:
-    """The progress of the stream's merge; without an owner in it, of a legacy merge it wrote.
+    """The progress of the stream's merge; one without an owner is that of a legacy merge.
 
-    A legacy merge is the owner's where the legacy states of its partitions are.
+    A legacy merge belongs to the owner of the legacy states of its partitions.
     """
     key = settings.owner.merge_key
     with closing(transport.state_log(home)) as log:
@@ -216,9 +216,9 @@ def _legacy_merge(values: Mapping[bytes, bytes | None]) -> MergeProgress | None:
 def _wrote_legacy(
     transport: Transport, partition: Partition, owner: Owner
 ) -> Generator[None, None, bool | None]:
-    """Whether a partition's legacy state is, or was before its migration, that of an owner.
+    """Whether a partition's legacy state belongs to an owner, or did before its migration.
 
-    None where there is none that can be read.
+    None if there is none that can be read.
     """
     key = StateKeys(None, *partition).progress
     with closing(transport.state_log(partition)) as log:
@@ -240,7 +240,7 @@ def _shared(partition: Partition, owner: Owner, other: Owner, what: str) -> Fore
         "Streams side by side need different names (stream.name) and different groups "
         "(kafka.group): set both. If one of them was started by mistake, run "
         f"`stream-fs checkpoint reset {place}` with its configuration. If the stream was renamed, "
-        "go back to the old name and group, or move every partition: with the configuration of "
+        "restore the old name and group, or move every partition: with the configuration of "
         f"{other}, run `stream-fs checkpoint export {place} FILE`, then `stream-fs checkpoint "
         f"reset {place}`; with this one, `stream-fs checkpoint import {place} FILE`"
     )
@@ -251,7 +251,7 @@ def _unknown_group(partition: Partition, owner: Owner, legacy: Progress) -> Fore
     return ForeignState(
         f"{partition} has a state of a stream {owner.stream!r}, of a release that did not record "
         f"the group, and group {owner.group!r} has committed no offset of the partition. If "
-        "another group wrote it, go back to that group (kafka.group). If it was this one, and its "
+        "another group wrote it, restore that group (kafka.group). If it was this one, and its "
         "offsets have expired, take the state over with "
         f"`stream-fs checkpoint reset {place} --keep-model --to-offset {legacy.next_offset}`"
     )
@@ -264,8 +264,8 @@ def _unknown_stream(
     return ForeignState(
         f"{partition} has a state of stream {stream!r}, of a release that did not record the "
         f"group, and group {owner.group!r} has committed offset {offset} of the partition. If this "
-        f"stream was called {stream!r} before, go back to that name (stream.name). If it is "
-        "another one, give it a group that has read nothing yet (kafka.group), or begin with "
+        f"stream was called {stream!r} before, restore that name (stream.name). If it is another "
+        "one, give it a group that has read nothing yet (kafka.group), or begin with "
         f"`stream-fs checkpoint reset {place} --to-offset N`, N being the first offset to read"
     )
 

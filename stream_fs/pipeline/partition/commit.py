@@ -160,9 +160,9 @@ def send_batch(ranked: RankedBatch, base: Committed, context: PartitionContext) 
     publisher, crash_hook = context.publisher, context.runtime.crash_hook
     crash_hook("begun")
     last = ranked.last
-    mark = SnapshotMark(last.model.state.chunk, last.model.chunk_policy)
+    mark, every = SnapshotMark.after(last.model), context.settings.checkpoint_every
     places, size = base.progress.snapshots, 0
-    if snapshot_due(mark, base.snapshot, context.settings.checkpoint_every):
+    if snapshot_due(mark, base.snapshot, every):
         places, size = _send_snapshot(context, publisher, last.model, places)
         crash_hook("snapshot sent")
     progress = Progress(

@@ -13,7 +13,8 @@ from stream_fs.pipeline.checkpoint_reader import read_usable_snapshot
 from stream_fs.pipeline.legacy_state import legacy_keys, migration_records
 from stream_fs.pipeline.model import Model, decode_model, update_chunk
 from stream_fs.pipeline.partition.commit import build_messages, record_start, send_model
-from stream_fs.pipeline.partition.running import Idle, Intake, Receiving, observe_update
+from stream_fs.pipeline.partition.intake import Intake
+from stream_fs.pipeline.partition.running import Idle, Receiving
 from stream_fs.pipeline.partition.state import Committed, PartitionContext, State, Unstarted
 from stream_fs.pipeline.ports import Publisher, StateLog
 from stream_fs.pipeline.state_owner import LocatedState, acquire
@@ -31,34 +32,42 @@ class Attempts:
     delays: Iterator[float]
 
 
-class Acquiring(State):
-    """The transactional id is being acquired, which fences the previous owner."""
-
-    phase = "taking_over"
+class Recovering(State):
+    """A state in which the broker may fail to answer; recovery then starts over."""
 
     def __init__(self, context: PartitionContext, attempts: Attempts) -> None:
         self._context = context
         self._attempts = attempts
+
+    def _back_off(self, error: RetriableError) -> State:
+        context = self._context
+        context.runtime.observe(events.RestoreFailed(context.partition, str(error)))
+        return Backoff(self, context, self._attempts, str(error))
+
+
+class Acquiring(Recovering):
+    """The transactional id is being acquired, which fences the previous owner."""
+
+    phase = "taking_over"
 
     def advance(self) -> tuple[State, bool]:
         """Call the broker once."""
         try:
             acquired = self._context.publisher.acquire()
         except RetriableError as error:
-            return Backoff(self, self._context, self._attempts, str(error)), False
+            return self._back_off(error), False
         if not acquired:
             return self, False
         return Restoring(self._context, self._attempts), True
 
 
-class Restoring(State):
+class Restoring(Recovering):
     """The state is being read."""
 
     phase = "restoring"
 
     def __init__(self, context: PartitionContext, attempts: Attempts) -> None:
-        self._context = context
-        self._attempts = attempts
+        super().__init__(context, attempts)
         self._steps = restore(context)
 
     def advance(self) -> tuple[State, bool]:
@@ -67,7 +76,7 @@ class Restoring(State):
         try:
             failed = next(self._steps)
         except RetriableError as error:
-            return Backoff(self, context, self._attempts, str(error)), False
+            return self._back_off(error), False
         except StopIteration as end:
             return self._restored(end.value), True
         if failed is not None:
@@ -115,7 +124,6 @@ class Backoff(State):
         self._context = context
         self._attempts = attempts
         self._until = context.runtime.clock() + next(attempts.delays)
-        context.runtime.observe(events.RestoreFailed(context.partition, error))
 
     def advance(self) -> tuple[State, bool]:
         """Wait for the next attempt."""
@@ -159,7 +167,7 @@ class Replaying(Receiving):
         began = context.runtime.clock()
         updated = update_chunk(before.state, ready, policy)
         seconds = context.runtime.clock() - began
-        observe_update(updated, seconds, context, self.intake.chunker.good, replayed=True)
+        self.intake.report_update(updated, seconds, self.intake.chunker.good, replayed=True)
         content = build_messages(context.settings, context.partition, before, updated)
         self._model = model = content.model
         self._check_boundary(model.state.chunk, model.next_offset)
@@ -296,7 +304,7 @@ def _check_input(context: PartitionContext, offset: int) -> None:
         reset = f"`stream-fs checkpoint reset {partition.flags}"
         raise OffsetGone(
             f"the model of {partition} continues at offset {offset}, but the topic holds only "
-            f"[{low}, {high}): continuing would skip records. Either start with an empty model "
+            f"[{low}, {high}): continuing would skip records. Either begin with an empty model "
             f"with {reset}`, or accept the gap with {reset} --keep-model --to-offset {low}`"
         )
 

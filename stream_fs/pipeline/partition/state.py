@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from stream_fs.checkpoint import Progress
 from stream_fs.pipeline import events
-from stream_fs.pipeline.model import Model
+from stream_fs.pipeline.model import Model, UpdatedChunk
 from stream_fs.pipeline.ports import Input, Partition, Publisher, Transport
 from stream_fs.pipeline.settings import ChunkPolicy, StreamSettings
 from stream_fs.pipeline.transaction import Runtime, TransactionRunner
@@ -38,6 +38,11 @@ class SnapshotMark(NamedTuple):
 
     chunk: int
     policy: ChunkPolicy
+
+    @classmethod
+    def after(cls, chunk: Model | UpdatedChunk) -> SnapshotMark:
+        """The mark of a snapshot that is taken after this chunk."""
+        return cls(chunk.state.chunk, chunk.chunk_policy)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,7 +13,7 @@ import pytest
 from stream_fs.errors import AbortableError, FencedError, InvalidMessage, RetriableError
 from stream_fs.pipeline import events
 from stream_fs.pipeline.model import update_chunk
-from stream_fs.pipeline.partition import commit, running
+from stream_fs.pipeline.partition import commit, intake
 from stream_fs.pipeline.partition.commit import build_messages
 from tests.support.memory_broker import Call
 from tests.unit.pipeline.lives import (
@@ -181,7 +181,7 @@ def folds(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         found.append(given[1].from_offset)
         return update_chunk(*given)
 
-    monkeypatch.setattr(running, "update_chunk", noted)
+    monkeypatch.setattr(intake, "update_chunk", noted)
     return found
 
 
@@ -203,7 +203,7 @@ def test_the_rows_of_a_chunk_go_when_it_is_folded(monkeypatch: pytest.MonkeyPatc
         rows.extend(weakref.ref(view.rows) for view in given[1].chunk.views.values())
         return update_chunk(*given)
 
-    monkeypatch.setattr(running, "update_chunk", noted)
+    monkeypatch.setattr(intake, "update_chunk", noted)
     made = broker()
     fill(made, VALUES)
     life = Life(made, settings(), executor=stuck)

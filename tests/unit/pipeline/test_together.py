@@ -15,7 +15,7 @@ from stream_fs.errors import (
 )
 from stream_fs.pipeline import events
 from stream_fs.pipeline.model import update_chunk
-from stream_fs.pipeline.partition import commit, running
+from stream_fs.pipeline.partition import commit, intake, running
 from stream_fs.pipeline.partition.commit import build_messages
 from stream_fs.pipeline.partition.task import PartitionTask
 from stream_fs.pipeline.ports import OutgoingRecord, Partition
@@ -68,7 +68,7 @@ def pace(monkeypatch: pytest.MonkeyPatch) -> Any:
             life.now += seconds
             return update_chunk(*given)
 
-        monkeypatch.setattr(running, "update_chunk", slowly)
+        monkeypatch.setattr(intake, "update_chunk", slowly)
 
     return set_pace
 
@@ -82,7 +82,7 @@ def folded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         found.append(given[0].chunk + 1)
         return update_chunk(*given)
 
-    monkeypatch.setattr(running, "update_chunk", noted)
+    monkeypatch.setattr(intake, "update_chunk", noted)
     return found
 
 
@@ -254,7 +254,7 @@ def test_what_comes_before_an_error_is_published(
     where: str, executor: Executor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As it would be if every chunk had its own transaction."""
-    module: Any = {"update_chunk": running, "build_messages": commit}[where]
+    module: Any = {"update_chunk": intake, "build_messages": commit}[where]
     real = getattr(module, where)
 
     def refused(*given: Any) -> Any:
@@ -278,7 +278,7 @@ def test_what_comes_before_an_error_is_published(
 
 
 def test_many_dead_letters_wait_for_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "_DEAD_LETTER_BYTES", len(b"not a record"))
+    monkeypatch.setattr(intake, "_DEAD_LETTER_BYTES", len(b"not a record"))
     made = broker()
     fill(made, VALUES)
     life = Life(made, settings(linger=LONG, checkpoint_every=100))
