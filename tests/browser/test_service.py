@@ -21,7 +21,7 @@ from tests.integration.processes import wait_until
 from tests.integration.service.services import Service
 from tests.integration.service.stream import Stream
 from tests.integration.topics import Topics
-from tests.unit.wire.schemas import errors_in
+from tests.support.schemas import errors_in
 
 expect.set_options(timeout=PATIENCE)
 

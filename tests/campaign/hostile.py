@@ -1,4 +1,4 @@
-"""Hostile bytes for every decoder: only errors of our own, and memory and time in proportion."""
+"""Hostile bytes for every decoder: only errors of stream_fs, memory and time in proportion."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.campaign.account import Account, AddArgument
-from tests.hostile.crew import attack
+from tests.hostile import runner
 from tests.hostile.growth import growths
 
 
 def run(options: Namespace) -> Iterator[Account]:
-    """One account for every decoder, and one for how they all grow."""
-    for name, found in attack(options.inputs, options.seed, options.workers):
+    """One account per decoder, and one for the growth of their time."""
+    for name, findings in runner.run(options.inputs, options.seed, options.workers):
         shown = (
-            f"{found.taken} taken, {found.refused} refused, {found.largest >> 10} kB at most, "
-            f"slowest {1000 * found.slowest:.0f} ms"
+            f"{findings.accepted} accepted, {findings.rejected} rejected, "
+            f"{findings.largest >> 10} kB at most, slowest {1000 * findings.slowest:.0f} ms"
         )
-        yield Account(name, found.inputs, shown=shown, problems=tuple(found.faults))
+        yield Account(name, findings.inputs, shown=shown, problems=tuple(findings.faults))
     if options.growth:
         yield _growth()
 
 
 def _growth() -> Account:
     with tempfile.TemporaryDirectory(prefix="stream-fs-hostile-") as folder:
-        found = list(growths(Path(folder)))
-    telling = [one for one in found if one.faults or one.large > 0.01]
-    worst = max((one.large / one.small for one in telling), default=0.0)
-    shown = f"{len(telling)} take over 10 ms, the steepest {worst:.1f} times as long"
-    problems = tuple(fault for one in found for fault in one.faults)
-    return Account("inputs four times as long", len(found), shown=shown, problems=problems)
+        measured = list(growths(Path(folder)))
+    slow = [growth for growth in measured if growth.faults or growth.large > 0.01]
+    worst = max((growth.large / growth.small for growth in slow), default=0.0)
+    shown = f"{len(slow)} take over 10 ms, the steepest {worst:.1f} times as long"
+    problems = tuple(fault for growth in measured for fault in growth.faults)
+    return Account("inputs four times as long", len(measured), shown=shown, problems=problems)
 
 
 def arguments(add: AddArgument) -> None:

@@ -18,7 +18,14 @@ import pytest
 
 from stream_fs.broker import BOOTSTRAP_VARIABLE, running_broker
 from tests.campaign.account import Account, AddArgument
-from tests.hostile.clients import MARKER, Port, Siege, only_its_paths, raw_requests, stays_alive
+from tests.hostile.http_clients import (
+    MARKER,
+    Port,
+    Siege,
+    only_its_paths,
+    raw_requests,
+    stays_alive,
+)
 from tests.integration.secured import test_secured as cases
 from tests.integration.secured.guarded import Guarded, guarded_broker
 from tests.integration.service.services import Service

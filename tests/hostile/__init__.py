@@ -1,1 +1,1 @@
-"""Bytes that mean harm, for everything that reads bytes."""
+"""A fuzzer for everything that reads bytes: `python -m tests.hostile`."""

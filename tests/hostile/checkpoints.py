@@ -1,4 +1,4 @@
-"""What a task continues from: progress, snapshots, exported files and the journal of a replay."""
+"""Checkpoints: progress, snapshots, exported files and the journal of a replay."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ from stream_fs.replay.run import check_unchanged
 from stream_fs.selector import rank
 from stream_fs.wire import digest
 from tests.hostile.target import Target
-from tests.unit.checkpoint.models import declared, trained
+from tests.support.models import model_params, trained_state
 
 T = TypeVar("T")
 PLACE = Partition("in", 0)
-PARAMS = declared(sketch=4)
-STATE = trained(PARAMS)
+PARAMS = model_params(sketch=4)
+STATE = trained_state(PARAMS)
 EXTRA: dict[str, Plain] = {
     "chosen": {"dense": [1, 2]},
     "cut": [20, 60, None],
@@ -79,7 +79,7 @@ NOTES: dict[str, Plain] = {
 
 
 class Log:
-    """A state partition that holds these records."""
+    """A state partition with these records."""
 
     def __init__(self, records: list[tuple[bytes, bytes | None]]) -> None:
         self._records = [StoredRecord(offset, *record) for offset, record in enumerate(records)]
@@ -98,12 +98,12 @@ class Log:
 
 
 def ranked(restored: Restored) -> None:
-    """What is restored can be gone on with."""
+    """A restored model can be ranked."""
     rank(decode_model(restored).state)
 
 
 def sealed(body: bytes) -> bytes:
-    """A manifest with a right checksum, as anybody can make one."""
+    """A manifest with a valid checksum, which anyone can compute."""
     whole = {"v": 1, "sha256": hashlib.sha256(body).digest(), "body": body}
     return bytes(msgpack.packb(whole))
 
@@ -117,14 +117,14 @@ def body(data: bytes) -> None:
 
 
 def parts(data: bytes) -> None:
-    """Whatever the parts hold, the manifest says that it is right."""
+    """Any content of the parts, with a manifest that matches."""
     cut = [data[:1000], data[1000:]]
     own = {"parts": 2, "size": len(data), "checksum": hashlib.sha256(data).digest()}
     ranked(decode_snapshot(sealed(msgpack.packb({**BODY, **own})), cut, PARAMS))
 
 
 def state_log(data: bytes) -> None:
-    """A progress record, and behind it the snapshots that it should name."""
+    """A progress record, and the snapshots to which it should refer."""
     parse_key(data)
     for keys in (StateKeys(OWNER, *PLACE), StateKeys(None, *PLACE)):
         snapshot = [(keys.manifest(1), SNAPSHOT.manifest)] + [
@@ -141,7 +141,7 @@ def state_log(data: bytes) -> None:
 
 
 def _run(steps: Generator[None, None, T | None]) -> list[T]:
-    """What comes of the steps, if anything does."""
+    """The result of the steps, if there is one."""
     while True:
         try:
             next(steps)
@@ -150,7 +150,7 @@ def _run(steps: Generator[None, None, T | None]) -> list[T]:
 
 
 class InFile:
-    """Bytes that have to be in a file."""
+    """Decoders of files."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / "bytes"

@@ -1,4 +1,4 @@
-"""What an operator writes: the file, variables, flags, and files that the file names."""
+"""The configuration: the file, variables, flags, and files of feature names."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Configured:
         shown(load(self._file, {"PASSWORD": "secret"}))
 
     def environment(self, data: bytes) -> None:
-        """Every line is a variable and a flag."""
+        """Every line is both a variable and a flag."""
         lines = data.decode("utf-8", "surrogateescape").replace("\x00", "").split("\n")
         pairs = [line.partition("=") for line in lines]
         shown(load(self._least, {name: text for name, _, text in pairs if name}))

@@ -16,9 +16,9 @@ from stream_fs.selector import MultiViewSelector, View
 from stream_fs.wire.records.json_reader import json_lines
 from stream_fs.wire.records.msgpack_reader import msgpack_objects
 from tests.hostile import records
+from tests.hostile.archives import ArchiveTarget
 from tests.hostile.checkpoints import InFile
 from tests.hostile.target import Target
-from tests.hostile.zips import Archive
 
 VIEWS = records.VIEWS
 
@@ -36,7 +36,7 @@ def packed(data: bytes) -> None:
 
 
 class Arrays(InFile):
-    """Archives of arrays."""
+    """Decoders of archives of arrays."""
 
     def records(self, data: bytes) -> None:
         for _ in array_rows(self.path(data), VIEWS, "msgpack"):
@@ -56,7 +56,7 @@ def archive(path: Path, compressed: bool, **arrays: Any) -> bytes:
 
 
 def saved(path: Path) -> Iterator[bytes]:
-    """A model that has begun, and ones that wait for more rows, dense and sparse."""
+    """A model with a state, and models before their first chunk, with dense and sparse rows."""
     views = [View("a", 3), View("b", 4)]
     chance = np.random.default_rng(1)
     dense = {"a": chance.random((50, 3)), "b": chance.random((50, 4))}
@@ -94,7 +94,7 @@ def targets(folder: Path) -> Iterator[Target]:
         archive(path, False, view_0=given["a"], view_1=given["b"], view_2=np.ones((5, 2), int)),
     ]
     yield Target(name="arrays", attempt=files.records, seeds=arrays, weight=1)
-    yield Archive(name="arrays, sealed", attempt=files.records, seeds=arrays, weight=1)
+    yield ArchiveTarget(name="arrays, sealed", attempt=files.records, seeds=arrays, weight=1)
     models = list(saved(folder / "model.npz"))
     yield Target(name="model file", attempt=files.model, seeds=models, weight=1)
-    yield Archive(name="model file, sealed", attempt=files.model, seeds=models, weight=1)
+    yield ArchiveTarget(name="model file, sealed", attempt=files.model, seeds=models, weight=1)

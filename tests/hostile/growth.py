@@ -1,6 +1,6 @@
-"""Whether what a decoder does grows with its input, and no faster: inputs of n and of 4n bytes.
+"""The growth of a decoder's CPU time: inputs of n and of 4n bytes.
 
-By CPU time, so only the campaign looks at it, and only at what takes long enough to tell.
+Only in the campaign, and only for inputs that take long enough for a comparison.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from stream_fs.errors import StreamFsError
-from tests.hostile.every import every_target
+from tests.hostile.registry import all_targets
 from tests.hostile.target import Target
 
 SIZES: Final = (50_000, 200_000)
 ROUNDS: Final = 5
-LEAST_SECONDS: Final = 0.01
-"""For the larger one; below that, nothing can be said, and nothing need be."""
-MOST: Final = 10.0
-"""Times as long for four times the bytes: linear is 4, quadratic 16."""
+MIN_SECONDS: Final = 0.01
+"""For the larger input; shorter times are not compared."""
+MAX_RATIO: Final = 10.0
+"""Ratio of the times for four times the bytes: linear is 4, quadratic 16."""
 
 Family = Callable[[int], bytes]
 
 
 class Growth(NamedTuple):
-    """How a decoder took inputs of one kind."""
+    """Times of one target for two inputs of one family."""
 
     target: str
     family: str
@@ -36,7 +36,7 @@ class Growth(NamedTuple):
 
     @property
     def faults(self) -> list[str]:
-        if self.large < LEAST_SECONDS or self.large <= MOST * self.small:
+        if self.large < MIN_SECONDS or self.large <= MAX_RATIO * self.small:
             return []
         times = f"{self.small:.3f} s, {self.large:.3f} s"
         return [f"{self.target}, {self.family} of {SIZES} bytes: {times}"]
@@ -73,12 +73,12 @@ FAMILIES: Final[Mapping[str, Family]] = {
 
 
 def growths(folder: Path) -> Iterator[Growth]:
-    """Of every decoder, with every family and with its own seeds again and again.
+    """Of every target, with every family and with its own seeds repeated.
 
-    What this process holds before is hidden from the garbage collector: many small objects
-    make it look through everything once, which costs the same whatever the input's length.
+    Existing objects are hidden from the garbage collector: a collection looks through all of them,
+    which costs the same for any length of the input.
     """
-    targets = every_target(folder)
+    targets = all_targets(folder)
     gc.collect()
     gc.freeze()
     try:
@@ -97,7 +97,7 @@ def _growths(targets: Iterable[Target]) -> Iterator[Growth]:
 
 
 def _seconds(target: Target, data: bytes) -> float:
-    """CPU seconds at best: a busy machine makes it longer, never shorter."""
+    """Least CPU seconds of a few rounds: a busy machine only makes them longer."""
     best = float("inf")
     for _ in range(ROUNDS):
         began = time.process_time()

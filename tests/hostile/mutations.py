@@ -1,7 +1,7 @@
-"""Bytes made from good ones by what goes wrong, or is made to go wrong, with bytes.
+"""Mutations of valid bytes.
 
-No coverage is measured: what reads our bytes is mostly compiled (MessagePack, JSON, NumPy, zlib),
-where a fuzzer for Python sees nothing; so knowledge of the formats takes its place.
+No coverage is measured: most decoders are compiled (MessagePack, JSON, NumPy, zlib), where a fuzzer
+for Python sees nothing. Knowledge of the formats takes its place.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Final
 
-LONGEST: Final = 1 << 18
-"""Bytes of a mutated input, at most."""
-MOST_CHANGES: Final = 6
+MAX_BYTES: Final = 1 << 18
+"""Bytes of a mutated input."""
+MAX_CHANGES: Final = 6
 
 _WHOLES: Final = (
     0, 1, 0x7F, 0x80, 0xFF, 0x7FFF, 0xFFFF, 2**31 - 1, 2**31, 2**32 - 1, 2**63, 2**64 - 1,
@@ -22,7 +22,7 @@ _FLOATS: Final = (float("nan"), float("inf"), float("-inf"), 5e-324, -0.0, -1.0,
 _TOKENS: Final = (
     b"\x00", b"\xff\xff\xff\xff", b"\xff\xfe", b"\xed\xa0\x80", b"\xc0\x80", b"\n", b"\r\n",
     b"\x7f",
-    # MessagePack: containers, texts, bytes and extensions that announce far more than there is.
+    # MessagePack: containers, texts, bytes and extensions that announce far more than follows.
     b"\xdd\xff\xff\xff\xff", b"\xdd\x00\x10\x00\x00", b"\xdc\xff\xff", b"\xdf\xff\xff\xff\xff",
     b"\xde\xff\xff", b"\xdb\xff\xff\xff\xff", b"\xc6\xff\xff\xff\xff", b"\xc9\xff\xff\xff\xff\x01",
     b"\xd6\xff\x00\x00\x00\x00", b"\xc1", b"\xc0", b"\xc2", b"\xc3", b"\x90", b"\x80", b"\xa0",
@@ -39,16 +39,16 @@ _TOKENS: Final = (
 Change = Callable[[Random, bytearray, Sequence[bytes]], None]
 
 
-def mutated(chance: Random, seeds: Sequence[bytes]) -> bytes:
+def mutate(chance: Random, seeds: Sequence[bytes]) -> bytes:
     """One of the seeds, changed a few times."""
     data = bytearray(chance.choice(seeds))
-    for _ in range(1 + min(int(chance.expovariate(1.0)), MOST_CHANGES)):
-        change = chance.choice(_RARE if chance.random() < _RARELY else _CHANGES)
+    for _ in range(1 + min(int(chance.expovariate(1.0)), MAX_CHANGES)):
+        change = chance.choice(_RARE if chance.random() < _RARE_SHARE else _CHANGES)
         change(chance, data, seeds)
-    return bytes(data[:LONGEST])
+    return bytes(data[:MAX_BYTES])
 
 
-def _place(chance: Random, data: bytearray) -> int:
+def _position(chance: Random, data: bytearray) -> int:
     return chance.randrange(len(data) + 1)
 
 
@@ -64,16 +64,16 @@ def _overwrite(chance: Random, data: bytearray, _: Sequence[bytes]) -> None:
 
 
 def _truncate(chance: Random, data: bytearray, _: Sequence[bytes]) -> None:
-    del data[_place(chance, data) :]
+    del data[_position(chance, data) :]
 
 
 def _cut(chance: Random, data: bytearray, _: Sequence[bytes]) -> None:
-    start = _place(chance, data)
+    start = _position(chance, data)
     del data[start : start + 1 + int(chance.expovariate(0.1))]
 
 
 def _repeat(chance: Random, data: bytearray, _: Sequence[bytes]) -> None:
-    start = _place(chance, data)
+    start = _position(chance, data)
     piece = data[start : start + 1 + int(chance.expovariate(0.05))]
     data[start:start] = piece * chance.choice((1, 1, 2, 10))
 
@@ -82,16 +82,16 @@ def _splice(chance: Random, data: bytearray, seeds: Sequence[bytes]) -> None:
     other = chance.choice(seeds)
     start = chance.randrange(len(other) + 1)
     end = min(len(other), start + 1 + int(chance.expovariate(0.02)))
-    at = _place(chance, data)
+    at = _position(chance, data)
     data[at : at + (end - start if chance.random() < 0.5 else 0)] = other[start:end]
 
 
 def _length(chance: Random, data: bytearray, _: Sequence[bytes]) -> None:
-    """A number of some width at some place, as if it were a length."""
+    """A number of some width at a random position, as if it were a length."""
     width = chance.choice("BHIQ")
     whole = chance.choice(_WHOLES) & ((1 << 8 * struct.calcsize(width)) - 1)
     written = struct.pack(chance.choice("<>") + width, whole)
-    at = _place(chance, data)
+    at = _position(chance, data)
     data[at : at + len(written)] = written
 
 
@@ -99,23 +99,23 @@ def _number(chance: Random, data: bytearray, _: Sequence[bytes]) -> None:
     value = chance.choice(_FLOATS)
     width = "d" if abs(value) > 3e38 and abs(value) != float("inf") else chance.choice("fd")
     written = struct.pack(chance.choice("<>") + width, value)
-    at = _place(chance, data)
+    at = _position(chance, data)
     data[at : at + len(written)] = written
 
 
 def _token(chance: Random, data: bytearray, _: Sequence[bytes]) -> None:
     token = chance.choice(_TOKENS)
-    at = _place(chance, data)
+    at = _position(chance, data)
     data[at : at + (len(token) if chance.random() < 0.5 else 0)] = token
 
 
 def _noise(chance: Random, data: bytearray, _: Sequence[bytes]) -> None:
-    at = _place(chance, data)
+    at = _position(chance, data)
     data[at:at] = chance.randbytes(chance.choice((1, 4, 16, 64)))
 
 
 def _deep(chance: Random, data: bytearray, _: Sequence[bytes]) -> None:
-    """Containers in containers in place of something."""
+    """Nested containers at a random position."""
     opening, closing = chance.choice(
         ((b"\x91", b""), (b"\x81\xa1a", b""), (b"[", b"]"), (b'{"a":', b"}"),
          (b"\xdc\x10\x00", b""),
@@ -123,20 +123,20 @@ def _deep(chance: Random, data: bytearray, _: Sequence[bytes]) -> None:
     )  # fmt: skip
     levels = chance.choice((40, 500, 1023, 1100, 5000))
     inner = chance.choice((b"\x01", b"1", b""))
-    at = _place(chance, data)
+    at = _position(chance, data)
     data[at : at + chance.choice((0, 1, 8))] = opening * levels + inner + closing * levels
 
 
 def _digits(chance: Random, data: bytearray, _: Sequence[bytes]) -> None:
-    at = _place(chance, data)
+    at = _position(chance, data)
     count = chance.choice((30, 400, 4301, 100_000))
     data[at : at + chance.choice((0, 1))] = bytes([chance.choice(b"19")]) * count
 
 
 def _long(chance: Random, data: bytearray, _: Sequence[bytes]) -> None:
-    """The same few bytes very often."""
+    """The same few bytes many times."""
     piece = chance.choice((*_TOKENS, b"a", b'"a":1,', b"[],", b"\xa1a\x01", b'a="b"\n'))
-    at = _place(chance, data)
+    at = _position(chance, data)
     data[at:at] = piece * chance.choice((100, 3000))
 
 
@@ -145,4 +145,4 @@ _CHANGES: Final[tuple[Change, ...]] = (
     _noise,
 )  # fmt: skip
 _RARE: Final[tuple[Change, ...]] = (_deep, _digits, _long)
-_RARELY: Final = 0.04
+_RARE_SHARE: Final = 0.04

@@ -1,4 +1,4 @@
-"""Records, rankings and dead letters: what comes from topics that others write to."""
+"""Records, rankings and dead letters, from topics to which others write."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from stream_fs.wire import (
     ranking_format,
     to_chunk,
 )
-from tests.hostile import structure
+from tests.hostile import documents
 from tests.hostile.target import Target
-from tests.unit.wire.rankings.test_message import messages
+from tests.support.rankings import sample_rankings
 
 VIEWS = (
     DeclaredView("a", 3),
@@ -41,7 +41,7 @@ VIEWS = (
     DeclaredView("c", 2, "float32", "none"),
 )
 WIDE = (DeclaredView("wide", 100_000), DeclaredView("a", 3))
-"""Where a record may be large, a hostile one could make something much larger of itself."""
+"""Where records may be large, a hostile one could allocate far more."""
 LIMITS = Limits(record_bytes=1 << 17)
 
 
@@ -61,7 +61,7 @@ def records(format: RecordFormat) -> list[bytes]:
 
 
 class Records:
-    """A record between good ones, whose verdict must not depend on its neighbours."""
+    """Records among good ones: the result must not depend on the neighbours."""
 
     def __init__(self, format: RecordFormat, views: tuple[DeclaredView, ...] = VIEWS) -> None:
         self._format = format
@@ -73,28 +73,28 @@ class Records:
         )
         self._good = encode_record({"a": [1, 2, 3]}, format=format)
 
-    def together(self, values: Sequence[bytes]) -> None:
-        """A batch of hostile records, one of them also alone."""
+    def attempt_batch(self, values: Sequence[bytes]) -> None:
+        """Decode a batch of hostile records, and the first one alone."""
         batch = self._decoder.decode([self._good, *values])
-        told = {bad.position: bad for bad in batch.bad}
-        assert 0 not in told
+        bad_at = {bad.position: bad for bad in batch.bad}
+        assert 0 not in bad_at
         for position, value in enumerate(values, 1):
-            if position in told:
-                self._as_letter(value, told[position])
+            if position in bad_at:
+                self._as_letter(value, bad_at[position])
             for rewriter in self._rewriters:
                 rewriter(value)
         to_chunk([batch])
         alone = self._decoder.decode(values[:1]).bad
         assert [(bad.reason, bad.detail) for bad in alone] == [
-            (bad.reason, bad.detail) for position, bad in told.items() if position == 1
+            (bad.reason, bad.detail) for position, bad in bad_at.items() if position == 1
         ]
 
     def __call__(self, data: bytes) -> None:
-        """One between good ones: its verdict must not depend on its neighbours."""
+        """Decode one record, alone and between good ones."""
         alone = self._decoder.decode([data])
         among = self._decoder.decode([self._good, data, self._good])
-        told = [(bad.reason, bad.detail) for bad in alone.bad]
-        assert told == [(bad.reason, bad.detail) for bad in among.bad]
+        expected = [(bad.reason, bad.detail) for bad in alone.bad]
+        assert expected == [(bad.reason, bad.detail) for bad in among.bad]
         if len(alone):
             to_chunk([alone, among])
         for bad in alone.bad:
@@ -110,7 +110,7 @@ class Records:
 
 
 def letter_headers(data: bytes) -> None:
-    """Headers that a producer has put there, on their way through a dead letter into a file."""
+    """Headers of a producer, in a dead letter that is written to a file."""
     name = data[:8].decode("utf-8", "replace")
     headers = ((name, data[8:]), ("stream-fs-reason", None), (name, None))
     bad = RecordDecoder(VIEWS, "json").decode([data]).bad
@@ -124,7 +124,7 @@ def letter_headers(data: bytes) -> None:
 
 
 class Rankings:
-    """A ranking as subscribers use it: followed, shown, and written again."""
+    """Rankings as subscribers use them: checked for continuity, displayed, encoded again."""
 
     def __init__(self, format: RecordFormat, good: Sequence[RankingMessage]) -> None:
         self._format = format
@@ -143,24 +143,24 @@ class Rankings:
 
 
 def targets() -> Iterator[Target]:
-    writers = {"msgpack": structure.as_messagepack, "json": structure.as_json}
+    writers = {"msgpack": documents.as_messagepack, "json": documents.as_json}
     formats: tuple[RecordFormat, RecordFormat] = ("msgpack", "json")
     for format in formats:
         seeds = records(format)
         parse = msgpack.unpackb if format == "msgpack" else orjson.loads
-        documents = [parse(seed) for seed in seeds]
+        parsed = [parse(seed) for seed in seeds]
         for name, views in (("records", VIEWS), ("records of wide views", WIDE)):
             reader = Records(format, views)
             yield Target(
                 name=f"{name} in {format}",
                 attempt=reader,
-                together=reader.together,
+                attempt_batch=reader.attempt_batch,
                 seeds=seeds,
-                documents=documents,
+                documents=parsed,
                 write=writers[format],
                 weight=10,
             )
-        good = messages(3)
+        good = sample_rankings(3)
         rankings = [encode_ranking(message, format) for message in good]
         yield Target(
             name=f"rankings in {format}",

@@ -1,4 +1,4 @@
-"""Something that reads bytes, and the bytes that it is made for."""
+"""A decoder under test, and valid inputs for it."""
 
 from __future__ import annotations
 
@@ -7,19 +7,18 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Final
 
-from tests.hostile.mutations import mutated
-from tests.hostile.structure import Writer, as_messagepack, twisted
+from tests.hostile.documents import Writer, as_messagepack, mutate_document
+from tests.hostile.mutations import mutate
 
-TWISTED: Final = 0.25
-"""Share of inputs that come from documents; these take longer to make."""
+DOCUMENT_SHARE: Final = 0.25
+"""Share of inputs that are made from documents, which takes longer."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """`attempt` takes any bytes, or raises an error of our tree; all else is a fault.
+    """`attempt` accepts bytes or raises a `StreamFsError`; any other outcome is a fault.
 
-    Inputs come from `seeds`, which are good, and from `documents`, which are good before they are
-    twisted.
+    Inputs are mutations of `seeds`, which are valid, and of the valid `documents`.
     """
 
     name: str
@@ -28,13 +27,13 @@ class Target:
     documents: Sequence[Any] = ()
     write: Writer = as_messagepack
     weight: int = 10
-    """Its share of all inputs: less where an input takes long, such as files."""
-    together: Callable[[Sequence[bytes]], object] | None = None
-    """Many inputs at once, where that is how the decoder is used; it raises as `attempt` does."""
+    """Share of all inputs: less where an input takes long, such as files."""
+    attempt_batch: Callable[[Sequence[bytes]], object] | None = None
+    """Many inputs at once, where the decoder is used like that; raises as `attempt` does."""
 
     def input(self, seed: int, number: int) -> bytes:
-        """One input, which follows from its number and the seed alone."""
+        """One input, a function of the seed and its number."""
         chance = Random(f"{seed}/{self.name}/{number}")
-        if self.documents and chance.random() < TWISTED:
-            return twisted(chance, self.documents, self.write)
-        return mutated(chance, self.seeds)
+        if self.documents and chance.random() < DOCUMENT_SHARE:
+            return mutate_document(chance, self.documents, self.write)
+        return mutate(chance, self.seeds)

@@ -1,8 +1,8 @@
-"""``python -m tests.hostile.worker``: hands hostile inputs to one decoder, under limits.
+"""``python -m tests.hostile.worker``: hostile inputs for one target, under limits.
 
-In a process of its own, so that a crash of compiled code is a finding and not the end, and so that
-memory can be limited. What it finds it prints as one JSON document; the number of the input that it
-is at stands in a file, should it not come to that.
+A process of its own, so that memory can be limited and a crash of compiled code is a finding. The
+findings are printed as one JSON document; a file has the number of the current input, in case the
+process crashes.
 """
 
 from __future__ import annotations
@@ -27,33 +27,33 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from stream_fs.errors import StreamFsError
-from tests.hostile.every import every_target
+from tests.hostile.registry import all_targets
 from tests.hostile.target import Target
 
-ROOM_BYTES: Final = 384 << 20
-"""Address space above what the process has when it begins: nothing comes near it honestly."""
-LOOKED_AT: Final = 32
-"""Of so many inputs the memory of one is measured."""
-FREE_BYTES: Final = 24 << 20
-"""Memory that no input has to account for."""
-FACTOR: Final = 150
-"""Bytes of memory for a byte of input: an empty map is a byte of MessagePack, and 72 in Python."""
-FREE_TEXT: Final = 10_000
-TEXT_FACTOR: Final = 10
-"""Characters that an error may have, and for a byte of input: what is quoted may be escaped."""
-MOST_OF_A_KIND: Final = 3
+ADDRESS_SPACE: Final = 384 << 20
+"""Bytes above what the process has at its start; valid inputs take far less."""
+MEASURED: Final = 32
+"""The memory of one in this number of inputs is measured."""
+ALLOWED_BYTES: Final = 24 << 20
+"""Memory that any input may take."""
+ALLOWED_RATIO: Final = 150
+"""More memory per byte of input: an empty map is a byte of MessagePack, and 72 in Python."""
+ALLOWED_TEXT: Final = 10_000
+ALLOWED_TEXT_RATIO: Final = 10
+"""Characters of an error, and more per byte of input: quoted bytes may be escaped."""
+FAULTS_PER_KIND: Final = 3
 
 
 @dataclass
 class Findings:
-    """What became of some inputs."""
+    """The results of some inputs."""
 
     inputs: int = 0
-    taken: int = 0
-    refused: int = 0
+    accepted: int = 0
+    rejected: int = 0
     measured: int = 0
     largest: int = 0
-    """Memory that a measured input took, at most."""
+    """Most memory of a measured input."""
     slowest: float = 0.0
     """CPU seconds of the slowest input."""
     slowest_number: int = -1
@@ -61,90 +61,92 @@ class Findings:
 
 
 class Attempts:
-    """Tries input after input."""
+    """Tries inputs, one after another."""
 
     def __init__(self, target: Target, seed: int) -> None:
         self.target = target
         self._seed = seed
         self._kinds: dict[str, int] = {}
-        self.found = Findings()
+        self.findings = Findings()
 
     def attempt_all(self, numbers: range) -> None:
-        """These inputs, together where the target takes many; one by one where that fails."""
+        """Try these inputs, as a batch where the target has any, one by one where that fails."""
         first, *rest = numbers
         self.attempt(first)
         inputs = [self.target.input(self._seed, number) for number in rest]
-        if inputs and self.target.together is not None:
+        if inputs and self.target.attempt_batch is not None:
             try:
-                self.target.together(inputs)
-            except Exception:  # noqa: BLE001  # which one it was is found below
-                before = len(self.found.faults)
+                self.target.attempt_batch(inputs)
+            except Exception:  # noqa: BLE001  # the guilty input is searched below
+                before = len(self.findings.faults)
                 for number in rest:
                     self.attempt(number)
-                if len(self.found.faults) == before:
+                if len(self.findings.faults) == before:
                     whole = b"".join(inputs)
-                    self._fault(first, whole, "batch", f"inputs {first} and on, together only")
+                    self._fault(first, whole, "batch", f"inputs from {first} on, only as a batch")
                 return
-            self.found.taken += len(inputs)
-            self.found.inputs += len(inputs)
+            self.findings.accepted += len(inputs)
+            self.findings.inputs += len(inputs)
             return
         for number in rest:
             self.attempt(number)
 
     def attempt(self, number: int) -> None:
         data = self.target.input(self._seed, number)
-        measured = number % LOOKED_AT == 0
+        measured = number % MEASURED == 0
         if measured:
             tracemalloc.start()
         began = time.process_time()
         try:
             self.target.attempt(data)
-            self.found.taken += 1
+            self.findings.accepted += 1
         except StreamFsError as error:
-            self.found.refused += 1
-            if len(str(error)) > FREE_TEXT + TEXT_FACTOR * len(data):
+            self.findings.rejected += 1
+            if len(str(error)) > ALLOWED_TEXT + ALLOWED_TEXT_RATIO * len(data):
                 self._fault(number, data, "message", f"{len(str(error))} characters")
-        except Exception as error:  # noqa: BLE001  # whatever it is: that is what is looked for
+        except Exception as error:  # noqa: BLE001  # any other error is a fault
             self._fault(number, data, _kind(error), traceback.format_exception_only(error)[-1])
         seconds = time.process_time() - began
         if measured:
             peak = tracemalloc.get_traced_memory()[1]
             tracemalloc.stop()
-            self.found.measured += 1
-            self.found.largest = max(self.found.largest, peak)
-            if peak > FREE_BYTES + FACTOR * len(data):
+            self.findings.measured += 1
+            self.findings.largest = max(self.findings.largest, peak)
+            if peak > ALLOWED_BYTES + ALLOWED_RATIO * len(data):
                 self._fault(number, data, "memory", f"{peak >> 20} MB for {len(data)} bytes")
-        elif seconds > self.found.slowest:
-            self.found.slowest, self.found.slowest_number = seconds, number
-        self.found.inputs += 1
+        elif seconds > self.findings.slowest:
+            self.findings.slowest, self.findings.slowest_number = seconds, number
+        self.findings.inputs += 1
 
-    def _fault(self, number: int, data: bytes, kind: str, what: str) -> None:
+    def _fault(self, number: int, data: bytes, kind: str, text: str) -> None:
         self._kinds[kind] = self._kinds.get(kind, 0) + 1
-        if self._kinds[kind] <= MOST_OF_A_KIND:
-            self.found.faults.append(described(self.target.name, number, data, f"{kind}: {what}"))
+        if self._kinds[kind] <= FAULTS_PER_KIND:
+            self.findings.faults.append(describe(self.target.name, number, data, f"{kind}: {text}"))
 
 
-def described(target: str, number: int, data: bytes, what: str) -> str:
-    """A fault, and its input so that anybody can make it again."""
+def describe(target: str, number: int, data: bytes, text: str) -> str:
+    """A fault and its input, from which it can be reproduced."""
     whole = repr(data) if len(data) <= 2000 else f"{data[:500]!r} … {len(data)} bytes"
-    return f"{target}, input {number}: {what[:500].strip()}: {whole}"
+    return f"{target}, input {number}: {text[:500].strip()}: {whole}"
 
 
 def _kind(error: BaseException) -> str:
-    """Where it comes from: the same fault is told a few times only."""
+    """The error and its position, by which repeated faults are recognised."""
     frames = traceback.extract_tb(error.__traceback__)
-    ours = [
+    own = [
         frame for frame in frames if "stream_fs" in frame.filename and "tests" not in frame.filename
     ]
-    place = "".join(f" at {Path(one.filename).name}:{one.lineno}" for one in (ours or frames)[-1:])
-    return f"{type(error).__name__}{place}"
+    position = "".join(
+        f" at {Path(one.filename).name}:{one.lineno}" for one in (own or frames)[-1:]
+    )
+    return f"{type(error).__name__}{position}"
 
 
-def limit_memory(room: int) -> None:
-    """No more address space than now, and some room."""
+def limit_memory(extra: int) -> None:
+    """Limit the address space to its present size and `extra` bytes."""
     pages = int(Path("/proc/self/statm").read_text().split()[0])
-    most = pages * mmap.PAGESIZE + room
-    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    limit = pages * mmap.PAGESIZE + extra
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
 
 def main() -> int:
@@ -153,31 +155,31 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--inputs", type=int, default=1)
-    parser.add_argument("--at", type=Path, help="file for the number that it is at")
+    parser.add_argument("--at", type=Path, help="file for the number of the current input")
     arguments = parser.parse_args()
     warnings.simplefilter("error")
-    # A model of hostile numbers overflows; that these are numbers is all that is asked of them.
+    # The sums of a model of hostile numbers may overflow.
     warnings.simplefilter("ignore", RuntimeWarning)
     with tempfile.TemporaryDirectory(prefix="stream-fs-hostile-") as folder:
-        targets = every_target(Path(folder))
-        limit_memory(ROOM_BYTES)
+        targets = all_targets(Path(folder))
+        limit_memory(ADDRESS_SPACE)
         attempts = Attempts(targets[arguments.target], arguments.seed)
-        with _noted(arguments.at) as note:
+        with _CurrentInput(arguments.at) as note:
             end = arguments.first + arguments.inputs
-            if attempts.target.together is None:
+            if attempts.target.attempt_batch is None:
                 for number in range(arguments.first, end):
-                    note(number, attempts.found)
+                    note(number, attempts.findings)
                     attempts.attempt(number)
             else:
-                for number in range(arguments.first, end, LOOKED_AT):
-                    note(number, attempts.found)
-                    attempts.attempt_all(range(number, min(number + LOOKED_AT, end)))
-    print(json.dumps(asdict(attempts.found)))
+                for number in range(arguments.first, end, MEASURED):
+                    note(number, attempts.findings)
+                    attempts.attempt_all(range(number, min(number + MEASURED, end)))
+    print(json.dumps(asdict(attempts.findings)))
     return 0
 
 
-class _noted:
-    """The file with the number of the input that is being tried."""
+class _CurrentInput:
+    """The file with the number of the current input."""
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
@@ -189,9 +191,9 @@ class _noted:
         self._file.truncate(16)
         memory = mmap.mmap(self._file.fileno(), 16)
 
-        def note(number: int, found: Findings) -> None:
+        def note(number: int, findings: Findings) -> None:
             memory[:8] = number.to_bytes(8, "little")
-            memory[8:] = found.inputs.to_bytes(8, "little")
+            memory[8:] = findings.inputs.to_bytes(8, "little")
 
         return note
 

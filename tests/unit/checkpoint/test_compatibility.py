@@ -7,9 +7,9 @@ import pytest
 
 from stream_fs.checkpoint.compatibility import ACCEPTED, incompatible_changes
 from stream_fs.selector.parameters import Params, Preset, View, params
-from tests.unit.checkpoint.models import VIEWS, declared
+from tests.support.models import VIEWS, model_params
 
-OLD = declared()
+OLD = model_params()
 DENSE, COUNTS, LATER = VIEWS
 
 REFUSED: dict[str, tuple[Params, list[str]]] = {
@@ -44,7 +44,7 @@ REFUSED: dict[str, tuple[Params, list[str]]] = {
     ),
     "preset": (replace(OLD, preset="paper"), ["preset: 'default' → 'paper'"]),
     "beta of one view": (
-        declared(beta={"dense": 1.0, "counts": 4.0, "later": 1.0}),
+        model_params(beta={"dense": 1.0, "counts": 4.0, "later": 1.0}),
         ["beta of view 'counts': 1.0 → 4.0"],
     ),
 }
@@ -80,7 +80,7 @@ OTHER: dict[str, Any] = {
 
 def test_the_same_parameters_do_not_differ() -> None:
     for preset in get_args(Preset):
-        assert incompatible_changes(declared(preset).to_dict(), declared(preset)) == []
+        assert incompatible_changes(model_params(preset).to_dict(), model_params(preset)) == []
 
 
 @pytest.mark.parametrize(("new", "lines"), REFUSED.values(), ids=REFUSED)
@@ -102,7 +102,7 @@ def test_a_parameter_refuses_unless_it_is_accepted(name: str) -> None:
 
 
 def test_the_score_refuses_where_it_changes_what_is_kept() -> None:
-    paper = declared("paper")
+    paper = model_params("paper")
     relevance = replace(paper, score="relevance")
     assert relevance.keeps_moments
     assert not paper.keeps_moments
@@ -126,7 +126,7 @@ def test_one_number_for_all_views_means_the_same_as_one_for_each() -> None:
 
 
 def test_a_dropped_view_is_told_once() -> None:
-    old = declared(beta={"dense": 1.0, "counts": 2.0, "later": 3.0})
+    old = model_params(beta={"dense": 1.0, "counts": 2.0, "later": 3.0})
     new = params([DENSE, COUNTS], 3, beta={"dense": 1.0, "counts": 2.0})
     assert incompatible_changes(old.to_dict(), new) == ["view 'later': declared → not declared"]
 

@@ -15,9 +15,9 @@ from stream_fs.checkpoint.keys import Owner
 from stream_fs.checkpoint.progress import Progress, SnapshotPlace
 from stream_fs.checkpoint.snapshot import Snapshot, decode_snapshot, encode_snapshot
 from stream_fs.errors import CannotWrite, CheckpointError, CorruptSnapshot
-from tests.unit.checkpoint.models import content, declared, trained
+from tests.support.models import model_params, state_content, trained_state
 
-STATE = trained(declared())
+STATE = trained_state(model_params())
 SNAPSHOT = encode_snapshot(STATE, 140, {"chosen": [1, 2]}, part_bytes=5_000)
 PROGRESS = Progress(
     chunk=4,
@@ -56,7 +56,9 @@ def test_what_comes_back_is_what_went_in(tmp_path: Path) -> None:
         write_export(path, export)
         assert read_export(path) == export
     read = read_export(path).snapshot
-    assert content(decode_snapshot(read.manifest, read.parts, STATE.params).state) == content(STATE)
+    assert state_content(
+        decode_snapshot(read.manifest, read.parts, STATE.params).state
+    ) == state_content(STATE)
     assert [entry.name for entry in tmp_path.iterdir()] == ["model"]
 
 

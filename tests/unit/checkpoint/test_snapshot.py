@@ -25,7 +25,7 @@ from stream_fs.errors import (
 from stream_fs.selector.parameters import Preset, View, params
 from stream_fs.selector.state import State, flatten, initial_state
 from stream_fs.selector.update import update
-from tests.unit.checkpoint.models import VIEWS, chunk, content, declared, trained
+from tests.support.models import VIEWS, model_params, sample_chunk, state_content, trained_state
 
 EXTRA: dict[str, Plain] = {
     "chosen": {"dense": [3, 1], "counts": [], "later": None},
@@ -39,20 +39,20 @@ PRESETS = get_args(Preset)
 
 @pytest.fixture(scope="module")
 def state() -> State:
-    return trained(declared())
+    return trained_state(model_params())
 
 
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("chunks", [0, 1, 3])
 def test_what_comes_back_is_what_went_in(preset: Preset, sparse: bool, chunks: int) -> None:
-    before = trained(declared(preset), chunks, sparse=sparse)
+    before = trained_state(model_params(preset), chunks, sparse=sparse)
     assert not before.views["later"].seen
     snapshot = encode_snapshot(before, 1234, EXTRA, part_bytes=4_000)
 
     restored = decode_snapshot(snapshot.manifest, snapshot.parts, before.params)
 
-    assert content(restored.state) == content(before)
+    assert state_content(restored.state) == state_content(before)
     assert restored.state.params == before.params
     assert restored.next_offset == 1234
     assert restored.extra == EXTRA
@@ -63,14 +63,14 @@ def test_what_comes_back_is_what_went_in(preset: Preset, sparse: bool, chunks: i
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("sparse", [False, True])
 def test_a_restored_model_continues_to_the_same_bytes(preset: Preset, sparse: bool) -> None:
-    before = trained(declared(preset, decay=0.9), sparse=sparse)
+    before = trained_state(model_params(preset, decay=0.9), sparse=sparse)
     snapshot = encode_snapshot(before, 140, {})
     after = decode_snapshot(snapshot.manifest, snapshot.parts, before.params).state
     for number in (2, 3):
-        before, report = update(before, chunk(before.params, number, sparse=sparse))
-        after, replayed = update(after, chunk(after.params, number, sparse=sparse))
+        before, report = update(before, sample_chunk(before.params, number, sparse=sparse))
+        after, replayed = update(after, sample_chunk(after.params, number, sparse=sparse))
         assert replayed == report
-        assert content(after) == content(before)
+        assert state_content(after) == state_content(before)
 
 
 def test_every_bit_pattern_survives(state: State) -> None:
@@ -106,9 +106,9 @@ def test_parts_stay_within_the_limit_and_only_the_last_is_shorter(
     assert set(full) == {part_bytes}
     assert 0 < last <= part_bytes
     assert len(snapshot.manifest) <= part_bytes
-    assert content(
+    assert state_content(
         decode_snapshot(snapshot.manifest, snapshot.parts, state.params).state
-    ) == content(state)
+    ) == state_content(state)
 
 
 def test_a_message_with_a_part_stays_below_a_megabyte() -> None:
@@ -193,7 +193,7 @@ def test_parts_that_do_not_belong_together_are_refused(state: State, damage: Any
 
 
 def test_a_part_of_the_snapshot_before_the_last_is_refused(state: State) -> None:
-    later, _ = update(state, chunk(state.params, 9, sparse=False))
+    later, _ = update(state, sample_chunk(state.params, 9, sparse=False))
     old, new = (encode_snapshot(each, 0, {}, part_bytes=3_000) for each in (state, later))
     with pytest.raises(CorruptSnapshot, match="another snapshot"):
         decode_snapshot(new.manifest, [old.parts[0], *new.parts[1:]], state.params)
@@ -228,5 +228,5 @@ def test_an_accepted_change_takes_effect(state: State) -> None:
     restored = decode_snapshot(snapshot.manifest, snapshot.parts, other)
     assert restored.state.params == other
     assert restored.fingerprint == state.params.fingerprint != other.fingerprint
-    assert content(restored.state)[1] == content(state)[1]
-    update(restored.state, chunk(other, 2, sparse=False))
+    assert state_content(restored.state)[1] == state_content(state)[1]
+    update(restored.state, sample_chunk(other, 2, sparse=False))

@@ -13,7 +13,7 @@ from stream_fs.cli.ranking_display import JsonLines, LiveTable, PlainLines
 from stream_fs.records import Message
 from stream_fs.wire import RankingFormat, RankingMessage, encode_ranking, ranking_payload
 from stream_fs.wire.rankings.message import Feature
-from tests.unit.wire.rankings.test_message_continuity import example
+from tests.support.rankings import example_ranking
 
 WIDE = 160
 
@@ -40,14 +40,14 @@ def table(*rankings: RankingMessage, top: int = 2, **options: bool) -> str:
 
 @pytest.mark.parametrize("format", ["json", "msgpack"])
 def test_json_is_the_document_on_one_line(format: RankingFormat) -> None:
-    ranking = example("later")
+    ranking = example_ranking("later")
     to = io.BytesIO()
     JsonLines(to).show(published(ranking, format), ranking)
     assert to.getvalue() == encode_ranking(ranking, "json") + b"\n"
 
 
 def test_json_is_not_touched() -> None:
-    ranking = example("later")
+    ranking = example_ranking("later")
     message = published(ranking)._replace(value=b'{"schema":  1, "more": 1.50}')
     to = io.BytesIO()
     JsonLines(to).show(message, ranking)
@@ -55,7 +55,7 @@ def test_json_is_not_touched() -> None:
 
 
 def test_a_line_for_each_view() -> None:
-    ranking = example("later")
+    ranking = example_ranking("later")
     lines = plain(ranking)
     assert len(lines) == len(ranking.views)
     for line, view in zip(lines, ranking.views, strict=True):
@@ -72,24 +72,24 @@ def test_a_line_for_each_view() -> None:
 
 
 def test_time_is_utc() -> None:
-    (line, *_) = plain(replace(example("later"), as_of=1_710_141_300_000))
+    (line, *_) = plain(replace(example_ranking("later"), as_of=1_710_141_300_000))
     assert " as of 2024-03-11T07:15:00Z " in line
 
 
 def test_a_first_ranking_has_nothing_to_overlap_with() -> None:
-    assert all(" overlap " not in line for line in plain(example("first")))
+    assert all(" overlap " not in line for line in plain(example_ranking("first")))
 
 
 def test_what_is_imputed_is_in_the_lines_of_a_chunk() -> None:
-    later = example("later")
+    later = example_ranking("later")
     assert " imputed 118 n/j 0.75 " in plain(later)[1]
     before = replace(later, records=replace(later.records, imputed=None))
-    for ranking in (before, example("merged")):
+    for ranking in (before, example_ranking("merged")):
         assert all(" imputed " not in line for line in plain(ranking))
 
 
 def test_lines_have_no_colour_and_cannot_be_made_to() -> None:
-    ranking = example("later")
+    ranking = example_ranking("later")
     nasty = Feature(0, 0.5, "\x1b[31mred\nline")
     view = replace(ranking.views[0], name="a\tb", features=(nasty,))
     lines = plain(replace(ranking, views=(view,), selection=None))
@@ -99,7 +99,7 @@ def test_lines_have_no_colour_and_cannot_be_made_to() -> None:
 
 
 def test_dead_letters_are_told_where_there_are_any() -> None:
-    ranking = example("later")
+    ranking = example_ranking("later")
     some = replace(ranking, records=replace(ranking.records, dead_letters=3))
     none = replace(ranking, records=replace(ranking.records, dead_letters=0))
     assert "(3 bad)" in plain(some)[0]
@@ -107,7 +107,7 @@ def test_dead_letters_are_told_where_there_are_any() -> None:
 
 
 def test_the_table_has_the_last_ranking_of_each_partition_and_merged_ones_first() -> None:
-    later, merged = example("later"), example("merged")
+    later, merged = example_ranking("later"), example_ranking("merged")
     other = replace(later, partition=10)
     newer = replace(later, sequence=later.sequence + 1)
     told = table(replace(later, partition=2), other, later, newer, merged)
@@ -124,7 +124,7 @@ def test_the_table_has_the_last_ranking_of_each_partition_and_merged_ones_first(
 
 
 def test_once_a_stream_is_merged_its_partitions_are_shown_on_request_only() -> None:
-    later, merged = example("later"), example("merged")
+    later, merged = example_ranking("later"), example_ranking("merged")
     foreign = replace(later, stream="another", partition=7)
     newer = replace(later, sequence=later.sequence + 1)
     told = table(later, merged, newer, foreign, partitions=False)
@@ -143,7 +143,7 @@ def test_once_a_stream_is_merged_its_partitions_are_shown_on_request_only() -> N
 def test_the_table_keeps_what_matters_on_a_narrow_terminal(width: int) -> None:
     to = io.StringIO()
     with LiveTable("title", 2, Console(file=to, width=width), partitions=False) as shown:
-        shown.show(published(example("later")), example("later"))
+        shown.show(published(example_ranking("later")), example_ranking("later"))
     for word in ("vibration", "0.410", "50%", "kurtosis"):
         assert word in to.getvalue()
 
@@ -154,7 +154,7 @@ def test_the_table_before_the_first_ranking_says_so() -> None:
 
 def test_names_are_shown_as_they_are() -> None:
     """Not as the markup that rich would take them for."""
-    later = example("later")
+    later = example_ranking("later")
     view = replace(later.views[0], name="[bold]v[/bold]", features=(Feature(0, 0.5, "[red]x"),))
     told = table(replace(later, views=(view,), selection=None), terminal=True)
     assert "[bold]v[/bold]" in told
@@ -162,7 +162,7 @@ def test_names_are_shown_as_they_are() -> None:
 
 
 def test_top_limits_the_features() -> None:
-    later = example("later")
+    later = example_ranking("later")
     assert len(plain(later, top=1)[0].split(" top ")[1].split(" ")) == 1
     document = json.loads(encode_ranking(later))
     assert len(document["views"][0]["features"]) > 1

@@ -12,8 +12,8 @@ from stream_fs.service.http import WebServer, status_pages
 from stream_fs.service.observability.status import StatusObserver
 from stream_fs.service.observability.status_document import Health
 from tests.support.configurations import loaded
+from tests.support.schemas import validator
 from tests.support.web import ask
-from tests.unit.wire.schemas import validator
 
 READY = Health(alive=True, ready=True, reason=None)
 TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}

@@ -9,8 +9,8 @@ from confluent_kafka import KafkaException, Producer
 from stream_fs.records import BadRecord, Message, Payload, printable
 from stream_fs.wire import RecordDecoder, dead_letter
 from stream_fs.wire.dead_letters import KEPT_BYTES, OWN_HEADERS_BYTES, DeadLetter, message_bytes
-from tests.unit.wire.given import VIEWS
-from tests.unit.wire.schemas import errors_in
+from tests.support.records import VIEWS
+from tests.support.schemas import errors_in
 
 MESSAGE = Message(
     "pumps", 3, 184467, 1710137700000, b"k", b"?", (("trace", b"\xff"), ("empty", None))

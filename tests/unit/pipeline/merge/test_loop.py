@@ -15,6 +15,7 @@ from stream_fs.pipeline.events import Event
 from stream_fs.pipeline.merge import message, snapshot_cache
 from stream_fs.pipeline.ports import Partition
 from tests.support.memory_broker import MemoryBroker
+from tests.support.schemas import validator
 from tests.unit.pipeline.drift import ROWS, drifting_records, drifting_settings
 from tests.unit.pipeline.lives import (
     RANKINGS,
@@ -39,7 +40,6 @@ from tests.unit.pipeline.merges import (
     sources,
     stream,
 )
-from tests.unit.wire.schemas import validator
 
 HOME = Partition(TOPIC, 0)
 

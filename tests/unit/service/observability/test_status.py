@@ -36,7 +36,7 @@ from tests.support.make_events import (
     restored,
     updated,
 )
-from tests.unit.wire.schemas import errors_in
+from tests.support.schemas import errors_in
 
 NOW = 1_700_000_000.0
 READY = Health(alive=True, ready=True, reason=None)

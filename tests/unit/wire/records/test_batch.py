@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from stream_fs.errors import InvalidChunk
 from stream_fs.selector import View, read_chunk
 from stream_fs.wire import Batch, DeclaredView, RecordDecoder, Sparse, encode_record, to_chunk
-from tests.unit.wire.given import VIEWS, Given, matrix_bytes, records
+from tests.support.records import VIEWS, SampleRecord, matrix_bytes, sample_records
 
 
 def chunk_bytes(chunk: Any) -> dict[str, Any]:
@@ -21,9 +21,9 @@ def chunk_bytes(chunk: Any) -> dict[str, Any]:
     }
 
 
-@given(st.lists(records(), min_size=1, max_size=8), st.data())
-def test_a_chunk_does_not_show_how_its_records_came(
-    given: list[Given], data: st.DataObject
+@given(st.lists(sample_records(), min_size=1, max_size=8), st.data())
+def test_a_chunk_does_not_depend_on_the_batches(
+    given: list[SampleRecord], data: st.DataObject
 ) -> None:
     values = [record.encoded("msgpack") for record in given]
     decoder = RecordDecoder(VIEWS)
@@ -63,7 +63,7 @@ def test_a_single_batch_is_not_copied() -> None:
     assert to_chunk([batch, batch.take(0, 0)]).views["a"].rows is batch.views["a"].rows
 
 
-def test_a_view_that_nobody_has_is_left_out() -> None:
+def test_a_view_without_rows_is_left_out() -> None:
     views = [DeclaredView("a", 2), DeclaredView("b", 1)]
     batch = RecordDecoder(views).decode([encode_record({"a": [1, 2], "b": None})] * 3)
     assert list(to_chunk([batch]).views) == ["a"]

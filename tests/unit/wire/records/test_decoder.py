@@ -19,26 +19,34 @@ from stream_fs.wire.records import decoder
 from stream_fs.wire.records.msgpack_batch import ByteBuffer, FieldOrder
 from stream_fs.wire.records.msgpack_reader import MsgpackReader
 from stream_fs.wire.records.parser import ParsedRecords
-from tests.unit.wire.given import BY_NAME, VIEWS, Given, records, same
+from tests.support.records import (
+    INVALID_RECORDS,
+    ONES,
+    VIEWS,
+    VIEWS_BY_NAME,
+    SampleRecord,
+    equal_batches,
+    sample_records,
+)
 
 FORMATS: Sequence[RecordFormat] = ("msgpack", "json")
 
 
-def careful() -> RecordDecoder:
-    """A decoder that looks at every record by itself."""
+def one_by_one() -> RecordDecoder:
+    """A decoder that parses every record by itself."""
 
     class OneByOne(MsgpackReader):
         def _scan(
-            self, _: ByteBuffer, records: Indices, __: FieldOrder, ___: ParsedRecords
+            self, _: ByteBuffer, sample_records: Indices, __: FieldOrder, ___: ParsedRecords
         ) -> Indices:
-            return records
+            return sample_records
 
-    made = RecordDecoder(VIEWS)
-    made._reader = OneByOne(VIEWS, Limits())
-    return made
+    decoder = RecordDecoder(VIEWS)
+    decoder._reader = OneByOne(VIEWS, Limits())
+    return decoder
 
 
-def check(decoded: Any, expected: Sequence[Given]) -> None:
+def check(decoded: Any, expected: Sequence[SampleRecord]) -> None:
     assert decoded.bad == ()
     assert decoded.good.tolist() == list(range(len(expected)))
     for view in VIEWS:
@@ -56,23 +64,23 @@ def check(decoded: Any, expected: Sequence[Given]) -> None:
         assert (part.sparse is None) == (not any(sparse for _, sparse in rows))
 
 
-@given(st.lists(records(), max_size=8))
-def test_every_form_in_messagepack(expected: list[Given]) -> None:
+@given(st.lists(sample_records(), max_size=8))
+def test_every_form_in_msgpack(expected: list[SampleRecord]) -> None:
     check(RecordDecoder(VIEWS).decode([r.encoded("msgpack") for r in expected]), expected)
 
 
-@given(st.lists(records(packing=False), max_size=8))
-def test_every_form_in_json(expected: list[Given]) -> None:
+@given(st.lists(sample_records(packing=False), max_size=8))
+def test_every_form_in_json(expected: list[SampleRecord]) -> None:
     check(RecordDecoder(VIEWS, "json").decode([r.encoded("json") for r in expected]), expected)
 
 
-@given(st.lists(records(), min_size=1, max_size=4), st.lists(st.integers(0, 3), max_size=20))
-def test_together_or_one_by_one_is_the_same(few: list[Given], picks: list[int]) -> None:
+@given(st.lists(sample_records(), min_size=1, max_size=4), st.lists(st.integers(0, 3), max_size=20))
+def test_batches_and_single_records_decode_alike(few: list[SampleRecord], picks: list[int]) -> None:
     values = [few[pick % len(few)].encoded("msgpack") for pick in picks]
     both = RecordDecoder(VIEWS)
-    first, wanted = both.decode(values), careful().decode(values)
-    assert same(first, wanted)
-    assert same(both.decode(values), wanted)  # with what it has learned
+    first, wanted = both.decode(values), one_by_one().decode(values)
+    assert equal_batches(first, wanted)
+    assert equal_batches(both.decode(values), wanted)  # with the learned field orders
 
 
 @given(st.lists(st.binary(max_size=60), max_size=6), st.sampled_from(FORMATS))
@@ -82,8 +90,10 @@ def test_no_bytes_raise(values: list[bytes], format: RecordFormat) -> None:
 
 
 @given(st.data())
-def test_damaged_records_never_raise_nor_differ(data: st.DataObject) -> None:
-    whole = [r.encoded("msgpack") for r in data.draw(st.lists(records(), min_size=1, max_size=3))]
+def test_damaged_records_never_raise_nor_depend_on_the_batch(data: st.DataObject) -> None:
+    whole = [
+        r.encoded("msgpack") for r in data.draw(st.lists(sample_records(), min_size=1, max_size=3))
+    ]
     values = [*whole]
     for _ in range(6):
         value = bytearray(data.draw(st.sampled_from(whole)))
@@ -96,21 +106,21 @@ def test_damaged_records_never_raise_nor_differ(data: st.DataObject) -> None:
             value[at:at] = data.draw(st.binary(min_size=1, max_size=9))
         values.append(bytes(value))
     batch = RecordDecoder(VIEWS).decode(values)
-    assert same(batch, careful().decode(values))
+    assert equal_batches(batch, one_by_one().decode(values))
     alone = [RecordDecoder(VIEWS).decode([value]) for value in values]
     assert [bad.reason for bad in batch.bad] == [b.reason for one in alone for b in one.bad]
 
 
 @given(st.data())
 def test_damaged_json_never_raises(data: st.DataObject) -> None:
-    value = bytearray(data.draw(records(packing=False)).encoded("json"))
+    value = bytearray(data.draw(sample_records(packing=False)).encoded("json"))
     for _ in range(data.draw(st.integers(1, 4))):
         value[data.draw(st.integers(0, len(value) - 1))] = data.draw(st.integers(0, 255))
     batch = RecordDecoder(VIEWS, "json").decode([bytes(value)])
     assert len(batch) + len(batch.bad) == 1
 
 
-def test_blocks_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_size_of_blocks_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     values = [packed(first=[i, 0.5, 1]) for i in range(40)]
     values[7] = msgpack.packb({"v": 1, "views": {"first": [7, 7, 7]}})
     values[9] = b"?"
@@ -118,7 +128,7 @@ def test_blocks_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = RecordDecoder(VIEWS).decode(values)
     monkeypatch.setattr(decoder, "BLOCK_BYTES", 100)
     parts = RecordDecoder(VIEWS).decode(values)
-    assert same(whole, parts)
+    assert equal_batches(whole, parts)
     assert len(whole) == 39
 
 
@@ -153,8 +163,8 @@ def test_a_map_has_as_many_entries_as_it_announces() -> None:
     assert RecordDecoder(VIEWS).decode([WHOLE, *long]).bad == ()
 
 
-def test_the_walk_reads_what_it_is_made_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ids of any length, missing views, plain lists and a second order: none is read alone."""
+def test_the_scan_reads_the_usual_forms(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ids of any length, missing views, plain lists and a second order: none is parsed alone."""
     swapped = [
         msgpack.packb({"views": {"third": row("third"), "first": row("first")}, "v": 1})
         for _ in range(20)
@@ -181,14 +191,14 @@ def test_the_walk_reads_what_it_is_made_for(monkeypatch: pytest.MonkeyPatch) -> 
         return parse(self, value)
 
     monkeypatch.setattr(MsgpackReader, "_parse", noted)
-    every = {name: row(name) for name in BY_NAME}
+    every = {name: row(name) for name in VIEWS_BY_NAME}
     version_last = [msgpack.packb({"views": every, "v": 1})] * 20
     batch = RecordDecoder(VIEWS).decode(usual + swapped + version_last)
     assert len(batch) == 240
     assert alone == swapped[:1] + version_last[:1]
 
 
-def test_a_list_of_floats_and_wide_integers_is_not_taken_for_floats() -> None:
+def test_a_list_of_floats_and_wide_integers_is_not_read_as_floats() -> None:
     mixed = [0.5, 1 << 40, 0.5, 0.5, 0.5]
     value = msgpack.packb({"v": 1, "views": {"second": mixed}})
     assert len(value) == len(msgpack.packb({"v": 1, "views": {"second": [0.5] * 5}}))
@@ -203,58 +213,17 @@ def test_more_views_than_a_short_map_holds() -> None:
 
 
 def row(name: str) -> bytes:
-    return bytes(BY_NAME[name].row_bytes)
+    return bytes(VIEWS_BY_NAME[name].row_bytes)
 
 
 def packed(**views: list[float]) -> bytes:
-    named = {name: np.array(v, BY_NAME[name].floats).tobytes() for name, v in views.items()}
+    named = {name: np.array(v, VIEWS_BY_NAME[name].floats).tobytes() for name, v in views.items()}
     return bytes(msgpack.packb({"v": 1, "views": named}))
 
 
-ONES = [1.0, 1.0, 1.0]
-WRONG: list[tuple[Reason, Any]] = [
-    ("malformed", [1]),
-    ("malformed", {"v": 1}),
-    ("malformed", {"v": 1, "views": []}),
-    ("malformed", {"v": 1, "views": {"first": ONES}, "when": 3}),
-    ("malformed", {"v": 1, "views": {"first": ONES}, "id": 7}),
-    ("malformed", {"v": 1, "views": {"first": ONES}, "id": None}),
-    ("malformed", {"v": 1, "views": {"first": "abc"}}),
-    ("malformed", {"v": 1, "views": {"first": 3}}),
-    ("malformed", {"v": 1, "views": {"first": [1, 2, "3"]}}),
-    ("malformed", {"v": 1, "views": {"first": [1, 2, None]}}),
-    ("malformed", {"v": 1, "views": {"first": [1, 2, True]}}),
-    ("malformed", {"v": 1, "views": {"first": [1, 2, [3]]}}),
-    ("version", {"views": {"first": ONES}}),
-    ("version", {"v": 2, "fields": {}}),
-    ("version", {"v": True, "views": {"first": ONES}}),
-    ("version", {"v": 1.0, "views": {"first": ONES}}),
-    ("unknown_view", {"v": 1, "views": {"first": ONES, "fourth": None}}),
-    ("dimension", {"v": 1, "views": {"first": [1, 2]}}),
-    ("dimension", {"v": 1, "views": {"first": [1, 2, 3, 4]}}),
-    ("dimension", {"v": 1, "views": {"first": []}}),
-    ("bad_sparse", {"v": 1, "views": {"first": {"i": [0]}}}),
-    ("bad_sparse", {"v": 1, "views": {"first": {"i": [0], "x": [1], "n": 3}}}),
-    ("bad_sparse", {"v": 1, "views": {"first": {"i": [0, 1], "x": [1]}}}),
-    ("bad_sparse", {"v": 1, "views": {"first": {"i": [1, 0], "x": [1, 1]}}}),
-    ("bad_sparse", {"v": 1, "views": {"first": {"i": [1, 1], "x": [1, 1]}}}),
-    ("bad_sparse", {"v": 1, "views": {"first": {"i": [3], "x": [1]}}}),
-    ("bad_sparse", {"v": 1, "views": {"first": {"i": [-1], "x": [1]}}}),
-    ("bad_sparse", {"v": 1, "views": {"first": {"i": [0.0], "x": [1]}}}),
-    ("bad_sparse", {"v": 1, "views": {"first": {"i": [True], "x": [1]}}}),
-    ("bad_sparse", {"v": 1, "views": {"first": {"i": [(1 << 64) - 1], "x": [1]}}}),
-    ("bad_sparse", {"v": 1, "views": {"first": {"i": [0], "x": ["1"]}}}),
-    ("bad_sparse", {"v": 1, "views": {"first": {"i": 0, "x": 1}}}),
-    ("all_missing", {"v": 1, "views": {}}),
-    ("all_missing", {"v": 1, "views": {"first": None, "third": None}}),
-    ("not_finite", {"v": 1, "views": {"first": [1, 1e39, 1]}}),
-    ("negative", {"v": 1, "views": {"second": [1, 2, 3, -0.5, 1]}}),
-    ("negative", {"v": 1, "views": {"first": {"i": [1], "x": [-1]}}}),
-    ("negative", {"v": 1, "views": {"first": ONES, "third": [0] * 69 + [-1]}}),
-]
-
-
-@pytest.mark.parametrize(("reason", "plain"), WRONG, ids=map(str, range(len(WRONG))))
+@pytest.mark.parametrize(
+    ("reason", "plain"), INVALID_RECORDS, ids=map(str, range(len(INVALID_RECORDS)))
+)
 @pytest.mark.parametrize("format", FORMATS)
 def test_reasons(reason: Reason, plain: Any, format: RecordFormat) -> None:
     fine, value = {"v": 1, "views": {"first": ONES}}, msgpack.packb(plain)
@@ -325,19 +294,19 @@ def test_too_large_a_value_for_transform_none() -> None:
 
 
 @pytest.mark.parametrize("literal", [b"NaN", b"Infinity", b"-Infinity", b"1e999"])
-def test_json_has_no_such_numbers(literal: bytes) -> None:
+def test_json_has_no_non_finite_numbers(literal: bytes) -> None:
     value = b'{"v":1,"views":{"first":[1,2,%s]}}' % literal
     assert RecordDecoder(VIEWS, "json").decode([value]).bad[0].reason == "not_finite"
 
 
-def test_of_a_key_twice_the_last_counts() -> None:
+def test_the_last_of_duplicate_keys_counts() -> None:
     first, second = row("first"), np.array(ONES, "<f4").tobytes()
     views = b"\x82" + b"".join(b"\xa5first\xc4\x0c" + v for v in (first, second))
     batch = RecordDecoder(VIEWS).decode([b"\x82\xa1v\x01\xa5views" + views])
     assert batch.views["first"].dense().tolist() == [ONES]
 
 
-def test_truths_in_an_id_are_no_numbers() -> None:
+def test_booleans_in_an_id_are_allowed() -> None:
     value = orjson.dumps({"v": 1, "id": "true", "views": {"first": [1, 2, 3]}})
     assert len(RecordDecoder(VIEWS, "json").decode([value])) == 1
 
@@ -357,7 +326,7 @@ def test_limits_are_kept() -> None:
     assert short.decode([value, None, value]).bad[2].reason == "too_large"
 
 
-def test_what_cannot_be_declared() -> None:
+def test_invalid_declarations() -> None:
     wrong: list[Callable[[], object]] = [
         lambda: RecordDecoder([]),
         lambda: RecordDecoder([VIEWS[0], VIEWS[0]]),

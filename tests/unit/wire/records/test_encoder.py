@@ -14,7 +14,7 @@ VIEWS = [DeclaredView("a", 3), DeclaredView("b", 2, "float64"), DeclaredView("c"
 
 @pytest.mark.parametrize("format", ["msgpack", "json"])
 @pytest.mark.parametrize("form", ["packed", "list"])
-def test_what_is_written_is_read(format: RecordFormat, form: Literal["packed", "list"]) -> None:
+def test_encoded_records_are_decoded(format: RecordFormat, form: Literal["packed", "list"]) -> None:
     value = encode_record(
         {"a": [0.1, 2, -3], "b": np.array([0.1, 0.2]), "c": Sparse([7, 300], [0.5, 2])},
         "r-1",
@@ -34,7 +34,7 @@ def test_what_is_written_is_read(format: RecordFormat, form: Literal["packed", "
     assert batch.missing() == {"a": 0, "b": 1, "c": 1}
 
 
-def test_the_fast_form_is_packed() -> None:
+def test_values_are_packed() -> None:
     plain = msgpack.unpackb(encode_record({"a": [1, 2, 3], "c": Sparse([1], [1])}))
     assert plain == {
         "v": 1,
@@ -45,6 +45,6 @@ def test_the_fast_form_is_packed() -> None:
     }
 
 
-def test_json_is_plain() -> None:
+def test_json_has_lists() -> None:
     value = encode_record({"a": [1.5, 2.0, 3.0], "b": None}, "x", format="json")
     assert orjson.loads(value) == {"v": 1, "id": "x", "views": {"a": [1.5, 2.0, 3.0], "b": None}}

@@ -1,3 +1,5 @@
+"""The published schemas: examples, codecs and lists agree with them."""
+
 from __future__ import annotations
 
 import json
@@ -10,9 +12,8 @@ from hypothesis import given
 
 from stream_fs.records import Reason
 from stream_fs.wire import DeclaredView, RecordDecoder, decode_ranking, encode_ranking
-from tests.unit.wire.given import Given, records
-from tests.unit.wire.records.test_decoder import WRONG
-from tests.unit.wire.schemas import SCHEMAS, errors_in
+from tests.support.records import INVALID_RECORDS, SampleRecord, sample_records
+from tests.support.schemas import SCHEMAS, errors_in
 
 EXAMPLES = sorted((SCHEMAS / "examples").glob("*.json"))
 RECORD_VIEWS = [
@@ -49,14 +50,14 @@ def test_every_example_of_a_ranking_can_be_decoded(path: Path) -> None:
     assert orjson.loads(encode_ranking(message)) == orjson.loads(path.read_bytes())
 
 
-@given(records(packing=False))
-def test_every_record_that_we_read_is_valid(record: Given) -> None:
+@given(sample_records(packing=False))
+def test_every_accepted_record_is_valid(record: SampleRecord) -> None:
     assert errors_in("input-record", orjson.loads(record.encoded("json"))) == []
 
 
 STRUCTURE = [
     (reason, plain)
-    for reason, plain in WRONG
+    for reason, plain in INVALID_RECORDS
     if reason in ("malformed", "version", "all_missing") and plain != {"v": 1.0}
 ]
 
@@ -64,7 +65,7 @@ STRUCTURE = [
 @pytest.mark.parametrize(
     "plain", [plain for _, plain in STRUCTURE], ids=map(str, range(len(STRUCTURE)))
 )
-def test_what_is_no_record_is_not_valid(plain: Any) -> None:
+def test_invalid_records_are_not_valid(plain: Any) -> None:
     # In JSON Schema 1.0 is the integer 1.
     whole = not isinstance(plain, dict) or type(plain.get("v")) is not float
     assert bool(errors_in("input-record", plain)) == whole

@@ -1,4 +1,4 @@
-"""The published schemas, ready to check something with."""
+"""Validators of the published schemas."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
-SCHEMAS = Path(__file__).parents[3] / "schemas"
+SCHEMAS = Path(__file__).parents[2] / "schemas"
 
 
 @cache

@@ -29,9 +29,9 @@ from stream_fs.errors import (
     UnknownSnapshotVersion,
 )
 from stream_fs.wire import digest
-from tests.unit.checkpoint.models import content, declared, trained
+from tests.support.models import model_params, state_content, trained_state
 
-STATE = trained(declared())
+STATE = trained_state(model_params())
 EXTRA = {"chosen": [1, 2]}
 SNAPSHOT = encode_snapshot(STATE, 140, EXTRA, part_bytes=6_000)
 ARRAYS = b"".join(SNAPSHOT.parts)[: -len(msgpack.packb(EXTRA))]
@@ -157,7 +157,7 @@ def test_parts_cut_in_any_other_way_are_the_same_snapshot() -> None:
     joined = b"".join(SNAPSHOT.parts)
     parts = [b"", joined[:1], b"", joined[1:-1], joined[-1:], b""]
     restored = decode_snapshot(sealed_parts(parts), parts, STATE.params)
-    assert content(restored.state) == content(STATE)
+    assert state_content(restored.state) == state_content(STATE)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Workers, several at a time, and what they have found together."""
+"""Runs workers in parallel, and combines their findings."""
 
 from __future__ import annotations
 
@@ -13,90 +13,90 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Final
 
-from tests.hostile.every import every_target
-from tests.hostile.worker import Findings, described
+from tests.hostile.registry import all_targets
+from tests.hostile.worker import Findings, describe
 
 ROOT: Final = Path(__file__).parents[2]
-HANGS_SECONDS: Final = 120.0
-"""Without another input: far more than any takes, also on a busy machine."""
-_LOOK_SECONDS: Final = 0.5
+HANG_SECONDS: Final = 120.0
+"""Without another input: far more than any takes, even on a busy machine."""
+_POLL_SECONDS: Final = 0.5
 
 
 def shares(weights: dict[str, int], inputs: int) -> dict[str, int]:
-    """How many inputs each target gets, by its weight; at least one."""
+    """By target, the number of inputs, in proportion to its weight; at least one."""
     whole = sum(weights.values())
     return {name: max(1, -(-inputs * weight // whole)) for name, weight in weights.items()}
 
 
-def attack(inputs: int, seed: int, workers: int) -> Iterator[tuple[str, Findings]]:
-    """Hostile inputs for every decoder; by decoder, when it is known, what became of them."""
+def run(inputs: int, seed: int, workers: int) -> Iterator[tuple[str, Findings]]:
+    """Hostile inputs for every target; yields name and findings as targets finish."""
     with (
         tempfile.TemporaryDirectory(prefix="stream-fs-hostile-") as folder,
         ThreadPoolExecutor(workers) as pool,
     ):
-        weights = {name: target.weight for name, target in every_target(Path(folder)).items()}
+        weights = {name: target.weight for name, target in all_targets(Path(folder)).items()}
         running = {
-            pool.submit(one_target, name, count, seed, Path(folder)): name
+            pool.submit(run_target, name, count, seed, Path(folder)): name
             for name, count in shares(weights, inputs).items()
         }
         for future in as_completed(running):
             yield running[future], future.result()
 
 
-def one_target(name: str, inputs: int, seed: int, folder: Path) -> Findings:
-    """All inputs of one decoder, by as many processes as it takes."""
-    found = Findings()
+def run_target(name: str, inputs: int, seed: int, folder: Path) -> Findings:
+    """All inputs of one target; a process that crashes is followed by another."""
+    findings = Findings()
     note = folder / f"at-{name.replace(' ', '-').replace(',', '')}"
     number = 0
     while number < inputs:
         note.write_bytes(bytes(16))
         arguments = [name, "--seed", str(seed), "--first", str(number), "--at", str(note)]
-        output, ending = _run([*arguments, "--inputs", str(inputs - number)], note)
-        if ending is None:
-            return added(found, Findings(**json.loads(output)))
+        output, failure = _run_worker([*arguments, "--inputs", str(inputs - number)], note)
+        if failure is None:
+            return combined(findings, Findings(**json.loads(output)))
         at = int.from_bytes(note.read_bytes()[:8], "little")
-        target = every_target(folder)[name]
-        found.faults.append(described(name, at, target.input(seed, at), ending))
-        found.inputs += at + 1 - number
+        target = all_targets(folder)[name]
+        findings.faults.append(describe(name, at, target.input(seed, at), failure))
+        findings.inputs += at + 1 - number
         number = at + 1
-    return found
+    return findings
 
 
-def _run(arguments: Sequence[str], note: Path) -> tuple[bytes, str | None]:
-    """What a worker printed, and how it ended where that was not in order."""
+def _run_worker(arguments: Sequence[str], note: Path) -> tuple[bytes, str | None]:
+    """The output of a worker, and its failure; None for success."""
     command = [sys.executable, "-m", "tests.hostile.worker", *arguments]
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(command, cwd=ROOT, stdout=out, stderr=errors)
-        seen, since = b"", time.monotonic()
+        last_note, since = b"", time.monotonic()
         while process.poll() is None:
             now = note.read_bytes()
-            if now != seen:
-                seen, since = now, time.monotonic()
-            elif time.monotonic() - since > HANGS_SECONDS:
+            if now != last_note:
+                last_note, since = now, time.monotonic()
+            elif time.monotonic() - since > HANG_SECONDS:
                 process.kill()
                 process.wait()
-                return b"", f"nothing came of it within {HANGS_SECONDS:g} s"
+                return b"", f"no progress within {HANG_SECONDS:g} s"
             try:
-                process.wait(_LOOK_SECONDS)
+                process.wait(_POLL_SECONDS)
             except subprocess.TimeoutExpired:
                 continue
         out.seek(0)
         errors.seek(0)
         if process.returncode == 0:
             return out.read(), None
-        said = errors.read().decode(errors="replace").strip().rpartition("\n")[2]
-        return b"", f"the process ended with {process.returncode}: {said}"
+        text = errors.read().decode(errors="replace").strip().rpartition("\n")[2]
+        return b"", f"the process ended with {process.returncode}: {text}"
 
 
-def added(one: Findings, other: Findings) -> Findings:
-    """The findings of both."""
+def combined(one: Findings, other: Findings) -> Findings:
+    """The findings of two runs."""
     highest = ("largest", "slowest", "slowest_number")
     totals = {
         field.name: getattr(one, field.name) + getattr(other, field.name)
         for field in fields(Findings)
         if field.name not in highest
     }
-    slower = max(one, other, key=lambda found: found.slowest)
+    slower = max(one, other, key=lambda findings: findings.slowest)
     return Findings(
         **totals,
         largest=max(one.largest, other.largest),

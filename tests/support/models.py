@@ -1,4 +1,4 @@
-"""Models to take snapshots of."""
+"""Small models, for snapshots."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from stream_fs.selector.update import update
 VIEWS = (View("dense", 12), View("counts", 30), View("later", 5))
 
 
-def declared(preset: Preset = "default", **overrides: Any) -> Params:
+def model_params(preset: Preset = "default", **overrides: Any) -> Params:
     return params(VIEWS, 3, preset=preset, **overrides)
 
 
-def chunk(declared: Params, number: int, *, sparse: bool) -> Chunk:
-    """Rows of two views, some of them missing; `later` is never there."""
+def sample_chunk(declared: Params, number: int, *, sparse: bool) -> Chunk:
+    """Rows of two views, some of them missing; `later` is always missing."""
     source = np.random.default_rng(number)
     counts = source.poisson(0.5, (70, 30)).astype(np.float64)
     present = source.random(70) < 0.8
@@ -34,14 +34,14 @@ def chunk(declared: Params, number: int, *, sparse: bool) -> Chunk:
     )
 
 
-def trained(declared: Params, chunks: int = 2, *, sparse: bool = False) -> State:
+def trained_state(declared: Params, chunks: int = 2, *, sparse: bool = False) -> State:
     state = initial_state(declared, "measurements/3")
     for number in range(chunks):
-        state, _ = update(state, chunk(declared, number, sparse=sparse))
+        state, _ = update(state, sample_chunk(declared, number, sparse=sparse))
     return state
 
 
-def content(state: State) -> tuple[dict[str, Any], dict[str, tuple[tuple[int, ...], bytes]]]:
-    """All of a state, to compare to the last bit."""
+def state_content(state: State) -> tuple[dict[str, Any], dict[str, tuple[tuple[int, ...], bytes]]]:
+    """The content of a state, for bitwise comparison."""
     description, arrays = flatten(state)
     return description, {name: (array.shape, array.tobytes()) for name, array in arrays.items()}

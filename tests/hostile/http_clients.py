@@ -1,4 +1,4 @@
-"""Clients of the HTTP port that mean harm, and one that only wants to know whether it is alive."""
+"""Hostile clients of the HTTP port, and a supervisor that probes it."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from http import HTTPStatus
 from random import Random
 from typing import Final
 
-from tests.hostile.mutations import mutated
+from tests.hostile.mutations import mutate
 
-PATIENCE_SECONDS: Final = 60.0
+TIMEOUT_SECONDS: Final = 60.0
 MARKER: Final = b"Zx9mArKeR"
-"""In every hostile request; nothing may repeat it."""
+"""Part of every hostile request; no answer may repeat it."""
 PATHS: Final = ("/", "/healthz", "/readyz", "/metrics", "/api/status")
 REQUESTS: Final = tuple(
     request.replace(b"MARKER", MARKER)
@@ -60,10 +60,10 @@ class Port:
         self._place = (host, port)
 
     def connect(self) -> socket.socket:
-        return socket.create_connection(self._place, timeout=PATIENCE_SECONDS)
+        return socket.create_connection(self._place, timeout=TIMEOUT_SECONDS)
 
     def send(self, request: bytes) -> bytes:
-        """All that is answered; nothing more is sent, so nobody waits for more."""
+        """The whole answer; the sending side is closed after the request."""
         received = b""
         with contextlib.suppress(OSError), self.connect() as connection:
             connection.sendall(request)
@@ -72,9 +72,9 @@ class Port:
                 received += more
         return received
 
-    def ask(self, path: str, method: str = "GET") -> int:
-        """The status of a page; 0 where there is no answer."""
-        connection = http.client.HTTPConnection(*self._place, timeout=PATIENCE_SECONDS)
+    def status(self, path: str, method: str = "GET") -> int:
+        """The HTTP status of a page; 0 where there is no answer."""
+        connection = http.client.HTTPConnection(*self._place, timeout=TIMEOUT_SECONDS)
         try:
             connection.request(method, path)
             with connection.getresponse() as answer:
@@ -87,29 +87,29 @@ class Port:
 
 
 def raw_requests(port: Port, seed: int, count: int) -> Iterator[str]:
-    """What is wrong with the answers to hostile requests, some as they are and others mutated."""
+    """Faults in the answers to hostile requests, unchanged and mutated."""
     for number in range(count):
         chance = Random(f"{seed}/http/{number}")
-        request = REQUESTS[number] if number < len(REQUESTS) else mutated(chance, REQUESTS)
+        request = REQUESTS[number] if number < len(REQUESTS) else mutate(chance, REQUESTS)
         answer = port.send(request)
         head, _, _ = answer.partition(b"\r\n\r\n")
-        told = f"request {number} {request[:200]!r}: {head[:200]!r}"
+        request_text = f"request {number} {request[:200]!r}: {head[:200]!r}"
         if MARKER.lower() in answer.lower():
-            yield f"it is repeated: {told}"
+            yield f"the request is repeated: {request_text}"
         if answer and not head.startswith(b"HTTP/1.0 "):
-            yield f"not an answer: {told}"
+            yield f"not an answer: {request_text}"
         if answer and b"\r\nX-Content-Type-Options: nosniff" not in head:
-            yield f"without its headers: {told}"
+            yield f"without security headers: {request_text}"
         if b" 500 " in head.partition(b"\r\n")[0]:
-            yield f"it failed: {told}"
+            yield f"internal error: {request_text}"
 
 
 def only_its_paths(port: Port) -> Iterator[str]:
-    """Every path with every method: reading is answered, all else is 404 or 405."""
+    """Faults of any path with any method: GET and HEAD of pages work, others are 404 or 405."""
     methods = ("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "PROPFIND")
     for path in (*PATHS, "/healthz/", "/HEALTHZ", "/admin", "/page/", "/.git/config", "/metrics/x"):
         for method in methods:
-            status = port.ask(path, method)
+            status = port.status(path, method)
             reading = method in ("GET", "HEAD")
             known = path in PATHS
             expected = (200, 503) if reading and known else (405,) if known else (404,)
@@ -118,18 +118,23 @@ def only_its_paths(port: Port) -> Iterator[str]:
 
 
 class Siege:
-    """Clients that hold connections: silent, trickling, or taking no answer; until it is left."""
+    """Clients that hold connections in the context: silent, trickling, or not reading."""
 
     def __init__(self, port: Port, clients: int) -> None:
         self._port = port
         self._over = threading.Event()
-        kinds: list[Callable[[], None]] = [self._silent, self._trickling, self._deaf, self._rushing]
+        kinds: list[Callable[[], None]] = [
+            self._silent,
+            self._trickling,
+            self._not_reading,
+            self._rushing,
+        ]
         self._threads = [
-            threading.Thread(target=self._again_and_again, args=(kinds[number % len(kinds)],))
+            threading.Thread(target=self._repeat, args=(kinds[number % len(kinds)],))
             for number in range(clients)
         ]
         self.connections = 0
-        """That were opened."""
+        """Number of opened connections."""
 
     def __enter__(self) -> Siege:
         for thread in self._threads:
@@ -141,7 +146,7 @@ class Siege:
         for thread in self._threads:
             thread.join()
 
-    def _again_and_again(self, attack: Callable[[], None]) -> None:
+    def _repeat(self, attack: Callable[[], None]) -> None:
         while not self._over.is_set():
             self.connections += 1
             with contextlib.suppress(OSError):
@@ -160,7 +165,7 @@ class Siege:
             while not self._over.wait(0.05):
                 connection.sendall(b"a")
 
-    def _deaf(self) -> None:
+    def _not_reading(self) -> None:
         with self._port.connect() as connection:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1024)
             connection.sendall(b"GET /metrics HTTP/1.1\r\n\r\n")
@@ -172,10 +177,10 @@ class Siege:
 
 
 def stays_alive(port: Port, probes: int) -> Iterator[str]:
-    """Ask for /healthz as a supervisor does; it takes three silences in a row to worry it."""
-    silences = 0
+    """Faults of /healthz as a supervisor sees them: three probes in a row without an answer."""
+    failures = 0
     for number in range(probes):
-        silences = 0 if port.ask("/healthz") == HTTPStatus.OK else silences + 1
-        if silences == 3:
-            yield f"/healthz was silent three times in a row, at last at probe {number}"
+        failures = 0 if port.status("/healthz") == HTTPStatus.OK else failures + 1
+        if failures == 3:
+            yield f"/healthz did not answer three times in a row, until probe {number}"
         time.sleep(0.02)

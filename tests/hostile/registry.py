@@ -1,4 +1,4 @@
-"""Every decoder that there is."""
+"""The targets of the fuzzer."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from tests.hostile import checkpoints, configurations, files, records
 from tests.hostile.target import Target
 
 
-def every_target(folder: Path) -> dict[str, Target]:
-    """By name; the folder is for those that read files."""
-    found = [
+def all_targets(folder: Path) -> dict[str, Target]:
+    """By name; the folder is for targets that read files."""
+    targets = [
         *records.targets(),
         *checkpoints.targets(folder),
         *files.targets(folder),
         *configurations.targets(folder),
     ]
-    return {target.name: target for target in found}
+    return {target.name: target for target in targets}

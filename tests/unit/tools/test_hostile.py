@@ -1,4 +1,4 @@
-"""The short form of the campaign's part, and that the fuzzer would find what there is to find."""
+"""A short run of the fuzzer, and planted faults that it must find."""
 
 from __future__ import annotations
 
@@ -7,52 +7,52 @@ from pathlib import Path
 import pytest
 
 from stream_fs.errors import StreamFsError
-from tests.hostile.every import every_target
+from tests.hostile.registry import all_targets
 from tests.hostile.target import Target
-from tests.hostile.worker import FREE_BYTES, Attempts
+from tests.hostile.worker import ALLOWED_BYTES, Attempts
 
 INPUTS = 40
 
 
 @pytest.fixture(scope="module")
 def targets(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Target]:
-    return every_target(tmp_path_factory.mktemp("hostile"))
+    return all_targets(tmp_path_factory.mktemp("hostile"))
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_no_decoder_is_surprised(targets: dict[str, Target]) -> None:
+def test_no_decoder_has_faults(targets: dict[str, Target]) -> None:
     faults: list[str] = []
     for target in targets.values():
         attempts = Attempts(target, seed=1)
         for number in range(INPUTS):
             attempts.attempt(number)
-        faults += attempts.found.faults
+        faults += attempts.findings.faults
     assert faults == []
 
 
-def test_what_is_good_is_taken(targets: dict[str, Target]) -> None:
-    """Or the rest would show little: everything could be refused for one reason."""
-    refusing = {"headers", "state log"}
+def test_valid_inputs_are_accepted(targets: dict[str, Target]) -> None:
+    """Otherwise every input could be rejected for the same reason."""
+    rejecting = {"headers", "state log"}
     for name, target in targets.items():
-        taken = 0
+        accepted = 0
         for seed in target.seeds:
             try:
                 target.attempt(seed)
-                taken += 1
+                accepted += 1
             except StreamFsError:
                 continue
-        assert taken or name in refusing, name
+        assert accepted or name in rejecting, name
 
 
-def test_an_input_follows_from_its_number(targets: dict[str, Target], tmp_path: Path) -> None:
-    again = every_target(tmp_path)
+def test_an_input_depends_on_its_number_alone(targets: dict[str, Target], tmp_path: Path) -> None:
+    again = all_targets(tmp_path)
     for name in ("records in msgpack", "rankings in json", "progress", "configuration file"):
         inputs = [targets[name].input(5, number) for number in range(20)]
         assert inputs == [again[name].input(5, number) for number in range(20)]
         assert len(set(inputs)) > 15
 
 
-def test_a_fault_is_told_with_its_bytes() -> None:
+def test_a_fault_is_reported_with_its_input() -> None:
     def attempt(data: bytes) -> None:
         if data != b"good":
             raise KeyError(len(data))
@@ -60,22 +60,22 @@ def test_a_fault_is_told_with_its_bytes() -> None:
     attempts = Attempts(Target(name="planted", attempt=attempt, seeds=[b"good"]), seed=0)
     for number in range(20):
         attempts.attempt(number)
-    assert attempts.found.faults
-    for fault in attempts.found.faults:
+    assert attempts.findings.faults
+    for fault in attempts.findings.faults:
         assert fault.startswith("planted, input ")
         assert "KeyError" in fault
 
 
-def test_memory_out_of_proportion_is_told() -> None:
-    target = Target(name="planted", attempt=lambda _: bytes(2 * FREE_BYTES), seeds=[b"good"])
+def test_excessive_memory_is_reported() -> None:
+    target = Target(name="planted", attempt=lambda _: bytes(2 * ALLOWED_BYTES), seeds=[b"good"])
     attempts = Attempts(target, seed=0)
     attempts.attempt(0)
-    (fault,) = attempts.found.faults
+    (fault,) = attempts.findings.faults
     assert "memory" in fault
 
 
-def test_a_fault_of_many_together_is_found_among_them() -> None:
-    def together(_: object) -> None:
+def test_a_fault_of_a_batch_is_found_in_its_inputs() -> None:
+    def attempt_batch(_: object) -> None:
         raise IndexError
 
     def attempt(data: bytes) -> None:
@@ -83,8 +83,8 @@ def test_a_fault_of_many_together_is_found_among_them() -> None:
             raise IndexError
 
     seeds = [b"good"]
-    target = Target(name="planted", attempt=attempt, together=together, seeds=seeds)
+    target = Target(name="planted", attempt=attempt, attempt_batch=attempt_batch, seeds=seeds)
     attempts = Attempts(target, seed=0)
     attempts.attempt_all(range(32))
-    assert attempts.found.faults
-    assert attempts.found.inputs == 32
+    assert attempts.findings.faults
+    assert attempts.findings.inputs == 32

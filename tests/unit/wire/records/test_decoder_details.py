@@ -1,4 +1,4 @@
-"""The detail of a bad record: view, index and feature name; what a record needs; bounded."""
+"""The detail of a bad record names view, index and feature, or the required fields; it is short."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ NAN, INFINITY = float("nan"), float("inf")
 
 
 def encoded(record: Any, format: RecordFormat) -> bytes:
-    """As common encoders write it: `json.dumps` writes NaN and Infinity as they are."""
+    """As common encoders write it: `json.dumps` writes NaN and Infinity."""
     return json.dumps(record).encode() if format == "json" else bytes(msgpack.packb(record))
 
 
 def bad(value: bytes, format: RecordFormat, views: tuple[DeclaredView, ...] = NAMED) -> BadRecord:
-    """The verdict on a value alone, which must be the same among good ones."""
+    """The bad record of a value, which must not depend on its neighbours."""
     good = encoded({"v": 1, "views": {"engine": [1, 2, 3]}}, format)
     (alone,) = RecordDecoder(views, format).decode([value]).bad
     (among,) = RecordDecoder(views, format).decode([good, value, good]).bad
@@ -43,7 +43,7 @@ def record(**views: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_a_flat_record_learns_what_a_record_needs(format: RecordFormat) -> None:
+def test_a_flat_record_lists_the_required_fields(format: RecordFormat) -> None:
     flat = {"temperature": 20.5, "pressure": 1.0, "x" * 5000: 1, "rpm": 2, "oil": 3}
     detail = bad(encoded(flat, format), format).detail
     for part in ("`v`", "`views`", "'temperature'", "'pressure'", "2 more"):
@@ -54,11 +54,13 @@ def test_a_flat_record_learns_what_a_record_needs(format: RecordFormat) -> None:
 
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("record", [{}, {"v": 1}, {"v": 1, "id": "a"}, {"v": 1, "data": {}}])
-def test_every_incomplete_record_learns_it(record: Mapping[str, Any], format: RecordFormat) -> None:
-    verdict = bad(encoded(record, format), format)
-    assert verdict.reason == ("malformed" if "v" in record else "version")
-    assert "`views`" in verdict.detail
-    assert "schemas/input-record.v1.json" in verdict.detail
+def test_an_incomplete_record_lists_the_required_fields(
+    record: Mapping[str, Any], format: RecordFormat
+) -> None:
+    result = bad(encoded(record, format), format)
+    assert result.reason == ("malformed" if "v" in record else "version")
+    assert "`views`" in result.detail
+    assert "schemas/input-record.v1.json" in result.detail
 
 
 def test_the_other_format_is_recognised() -> None:
@@ -70,7 +72,7 @@ def test_the_other_format_is_recognised() -> None:
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_what_resembles_neither_format_is_recognised(format: RecordFormat) -> None:
+def test_registry_framing_and_empty_values_are_recognised(format: RecordFormat) -> None:
     framed = bad(b"\x00\x00\x00\x00\x07" + encoded(record(engine=[1, 2, 3]), format), format)
     assert "schema registry" in framed.detail
     assert "the value is empty" in bad(b"", format).detail
@@ -87,7 +89,7 @@ def test_the_declared_format_is_not_named_as_another() -> None:
     assert "stream.format" not in bad(encoded(record(), "msgpack")[:-1], "msgpack").detail
 
 
-def test_what_exceeds_the_limits_of_the_parser_is_named_in_terms_of_the_record() -> None:
+def test_limits_of_the_parser_are_named_in_terms_of_the_record() -> None:
     flat = bad(encoded({f"column {n}": n for n in range(400)}, "msgpack"), "msgpack").detail
     for part in ("a map of 400 fields", "256 (limits.views)", "`v`", "schemas/input-record"):
         assert part in flat
@@ -111,7 +113,7 @@ def test_what_exceeds_the_limits_of_the_parser_is_named_in_terms_of_the_record()
         ({**record(engine=[1, 2, 3]), "v": None}, ["`v` is null, not the whole number 1"]),
     ],
 )
-def test_a_refused_field_is_answered_with_those_that_are_read(
+def test_a_wrong_field_names_the_expected_ones(
     document: dict[str, Any], parts: list[str], format: RecordFormat
 ) -> None:
     detail = bad(encoded(document, format), format).detail
@@ -136,21 +138,21 @@ def test_unknown_fields_of_text_and_of_bytes_are_named() -> None:
     ],
 )
 @pytest.mark.parametrize("format", FORMATS)
-def test_not_finite_names_its_place(
+def test_a_non_finite_value_names_its_feature(
     views: dict[str, Any], place: str, format: RecordFormat
 ) -> None:
-    verdict = bad(encoded(record(**views), format), format)
-    assert verdict.reason == "not_finite"
-    assert verdict.detail.startswith(place)
+    result = bad(encoded(record(**views), format), format)
+    assert result.reason == "not_finite"
+    assert result.detail.startswith(place)
 
 
-def test_a_packed_value_names_its_place() -> None:
+def test_a_packed_value_names_its_feature() -> None:
     nan = np.array([1, NAN, 3], "<f4").tobytes()
     assert "feature 1 ('oil'): nan" in bad(encoded(record(engine=nan), "msgpack"), "msgpack").detail
     pair = {"i": np.array([2], "<u4").tobytes(), "x": np.array([-1], "<f4").tobytes()}
-    verdict = bad(encoded(record(engine=pair), "msgpack"), "msgpack")
-    assert verdict.reason == "negative"
-    assert "feature 2 ('heat'): -1.0" in verdict.detail
+    result = bad(encoded(record(engine=pair), "msgpack"), "msgpack")
+    assert result.reason == "negative"
+    assert "feature 2 ('heat'): -1.0" in result.detail
 
 
 @pytest.mark.parametrize(
@@ -171,7 +173,7 @@ def test_a_packed_value_names_its_place() -> None:
     ],
 )
 @pytest.mark.parametrize("format", FORMATS)
-def test_a_wrong_value_names_its_place(
+def test_a_wrong_value_names_its_feature(
     views: dict[str, Any], place: str, format: RecordFormat
 ) -> None:
     assert bad(encoded(record(**views), format), format).detail.startswith(place)
@@ -180,11 +182,11 @@ def test_a_wrong_value_names_its_place(
 def test_long_names_do_not_hide_the_index() -> None:
     view = DeclaredView("\U0010ffff" * 200, 1, names=("\x00" * 100_000,))
     value = encoded({"v": 1, "views": {view.name: [NAN]}}, "msgpack")
-    (verdict,) = RecordDecoder([view]).decode([value]).bad
-    assert "feature 0" in verdict.detail
-    assert "nan" in verdict.detail
-    assert len(verdict.detail) <= 300
-    assert verdict.detail.isprintable()
+    (result,) = RecordDecoder([view]).decode([value]).bad
+    assert "feature 0" in result.detail
+    assert "nan" in result.detail
+    assert len(result.detail) <= 300
+    assert result.detail.isprintable()
 
 
 LITERALS = {
@@ -210,7 +212,7 @@ def test_literals_never_make_a_record_good(name: str) -> None:
     assert bad(value, "json").reason == reason
 
 
-def test_only_a_record_that_failed_is_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_values_that_are_not_json_are_parsed_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     again: list[str] = []
     loads = json.loads
 
