@@ -1,4 +1,4 @@
-"""What the contract suite needs of a broker beside its transport: the outside world's part."""
+"""What the contract suite needs of a broker beside its transport."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from stream_fs.pipeline.ports import Partition, Transport
 
 
 class Published(NamedTuple):
-    """A committed record, as a subscriber of its topic sees it."""
+    """A committed record, as subscribers of its topic see it."""
 
     key: bytes | None
     value: bytes | None
@@ -16,14 +16,14 @@ class Published(NamedTuple):
 
 
 class Backend(Protocol):
-    """A broker of its own for one test, or topics of its own on a shared one."""
+    """A broker for one test, or topics for one test on a shared broker."""
 
     def topic(self, partitions: int = 1) -> str:
-        """A new, empty input topic, and its state topic with as many partitions; its name."""
+        """Create an input topic and its state topic; returns the name of the input topic."""
         ...
 
     def grow(self, topic: str, partitions: int) -> None:
-        """Add partitions to a topic, up to so many."""
+        """Increase the number of partitions of a topic."""
         ...
 
     def state_topic(self, topic: str) -> str:
@@ -31,9 +31,9 @@ class Backend(Protocol):
         ...
 
     def transport(self, group: str = "group") -> Transport:
-        """Another process's view of the broker, as a member of this group.
+        """A transport as of another process, in this group.
 
-        Groups of the same name in two tests are two groups.
+        Groups with the same name in two tests are different groups.
         """
         ...
 
@@ -44,13 +44,13 @@ class Backend(Protocol):
         key: bytes | None = None,
         headers: tuple[tuple[str, bytes | None], ...] = (),
     ) -> int:
-        """Append a record to an input topic; the offset that it got."""
+        """Append a record to an input topic; returns its offset."""
         ...
 
     def delete_below(self, partition: Partition, offset: int) -> None:
-        """Let retention delete the records below an offset, in an input or a state topic."""
+        """Delete the records below an offset of an input or a state topic, as retention does."""
         ...
 
     def published(self, topic: str, partition: int = 0) -> list[Published]:
-        """All committed records of a partition now, up to the first open transaction."""
+        """The committed records of a partition, up to the first open transaction."""
         ...

@@ -1,4 +1,4 @@
-"""What every `Input` promises."""
+"""The contract of `Input`."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import pytest
 from stream_fs.errors import OffsetGone
 from stream_fs.pipeline.ports import Input, Partition
 from tests.contracts.backend import Backend
-from tests.contracts.waiting import Member, until
+from tests.support.waiting import Member, until
 
 
 def filled(backend: Backend, count: int, partitions: int = 1) -> list[Partition]:
-    """An input topic with so many records in each partition."""
+    """The partitions of a new input topic with `count` records in each."""
     topic = backend.topic(partitions)
     found = [Partition(topic, number) for number in range(partitions)]
     for partition in found:
@@ -23,7 +23,7 @@ def filled(backend: Backend, count: int, partitions: int = 1) -> list[Partition]
 
 
 def joined(backend: Backend, partitions: Sequence[Partition]) -> tuple[Member, Input]:
-    """A member of the group that holds all of these partitions."""
+    """A group member to which these partitions are assigned."""
     member = Member()
     source = backend.transport().input([partitions[0].topic], member)
     member.holds(source, set(partitions))
@@ -31,7 +31,7 @@ def joined(backend: Backend, partitions: Sequence[Partition]) -> tuple[Member, I
 
 
 class InputContract:
-    """Run on a backend by a subclass with a fixture `backend`."""
+    """Tested by subclasses with a fixture `backend`."""
 
     def test_messages_as_they_were_produced(self, backend: Backend) -> None:
         partition = Partition(backend.topic(), 0)
@@ -71,7 +71,7 @@ class InputContract:
         assert member.offsets(two) == [9]
         source.close()
 
-    def test_no_more_messages_than_are_asked_for(self, backend: Backend) -> None:
+    def test_no_more_messages_than_requested(self, backend: Backend) -> None:
         (partition,) = filled(backend, 10)
         _, source = joined(backend, [partition])
         source.resume(partition, 0)
@@ -87,7 +87,9 @@ class InputContract:
         assert offsets == list(range(10))
         source.close()
 
-    def test_resumed_at_the_end_only_new_messages_are_delivered(self, backend: Backend) -> None:
+    def test_a_partition_that_is_resumed_at_its_end_delivers_new_messages(
+        self, backend: Backend
+    ) -> None:
         (partition,) = filled(backend, 5)
         member, source = joined(backend, [partition])
         source.resume(partition, 5)
@@ -102,7 +104,7 @@ class InputContract:
         (partition,) = filled(backend, 2000)
         member, source = joined(backend, [partition])
         source.resume(partition, 100)
-        member.receives(source, partition, 1)  # and more is fetched already
+        member.receives(source, partition, 1)  # more is fetched already
         assert member.offsets(partition)[0] == 100
         member.messages.clear()
         source.resume(partition, place)
@@ -114,7 +116,7 @@ class InputContract:
         (partition,) = filled(backend, 1000)
         member, source = joined(backend, [partition])
         source.resume(partition, 0)
-        member.receives(source, partition, 1)  # and more is fetched already
+        member.receives(source, partition, 1)  # more is fetched already
         source.pause(partition)
         member.messages.clear()
         for _ in range(3):
@@ -134,7 +136,7 @@ class InputContract:
         assert source.connection_error() is None
         source.pause(partition)
         source.resume(partition, 4)
-        assert source.unread(partition, 4) in (3, None), "known or not, there is something to read"
+        assert source.unread(partition, 4) in (3, None), "all that is left, or unknown"
         member.receives(source, partition, 8)
         assert source.unread(partition, 7) == 0
         source.close()
@@ -149,7 +151,7 @@ class InputContract:
             assert member.offsets(partition) == list(range(3, 1500))
         source.close()
 
-    def test_an_offset_that_is_gone_is_refused(self, backend: Backend) -> None:
+    def test_a_deleted_offset_is_refused(self, backend: Backend) -> None:
         (partition,) = filled(backend, 10)
         backend.delete_below(partition, 5)
         member, source = joined(backend, [partition])
@@ -159,7 +161,7 @@ class InputContract:
             member.receives(source, partition, 1)
         source.close()
 
-    def test_what_is_left_after_deletion_is_delivered(self, backend: Backend) -> None:
+    def test_the_records_after_a_deletion_are_delivered(self, backend: Backend) -> None:
         (partition,) = filled(backend, 10)
         backend.delete_below(partition, 5)
         member, source = joined(backend, [partition])
@@ -176,7 +178,7 @@ class InputContract:
         assert source.bounds(full) == (0, 3)
         source.close()
 
-    def test_the_group_knows_what_it_was_advised(self, backend: Backend) -> None:
+    def test_committed_group_offsets_can_be_read(self, backend: Backend) -> None:
         one, two = filled(backend, 3, partitions=2)
         member, source = joined(backend, [one, two])
         assert source.group_offset(one) is None
@@ -193,7 +195,7 @@ class InputContract:
         assert (source.group_offset(one), source.group_offset(two)) == (2, 0)
         source.close()
 
-    def test_what_was_advised_decides_nothing(self, backend: Backend) -> None:
+    def test_group_offsets_do_not_decide_what_is_delivered(self, backend: Backend) -> None:
         (partition,) = filled(backend, 5)
         member, source = joined(backend, [partition])
         source.commit_group_offset({partition: 4})
@@ -203,11 +205,11 @@ class InputContract:
         assert member.offsets(partition) == [1, 2, 3, 4]
         source.close()
 
-    def test_leaving_gives_everything_back(self, backend: Backend) -> None:
+    def test_closing_revokes_all_partitions(self, backend: Backend) -> None:
         partitions = filled(backend, 1, partitions=2)
         member, source = joined(backend, partitions)
         source.close()
-        assert member.mine == set()
+        assert member.assignment == set()
         assert {event for event, _ in member.events} == {"assigned", "revoked"}
 
     def test_partitions_move_to_a_second_member_and_back(self, backend: Backend) -> None:
@@ -222,27 +224,29 @@ class InputContract:
         def shared() -> bool:
             first.poll(source)
             second.poll(other)
-            apart = first.mine.isdisjoint(second.mine)
-            return apart and len(first.mine) == len(second.mine) == 2
+            apart = first.assignment.isdisjoint(second.assignment)
+            return apart and len(first.assignment) == len(second.assignment) == 2
 
         until(shared, "both hold two partitions")
-        assert first.mine | second.mine == set(partitions)
+        assert first.assignment | second.assignment == set(partitions)
         assert "revoked" in {event for event, _ in first.events}
-        for partition in second.mine:
+        for partition in second.assignment:
             other.resume(partition, 15)
             second.receives(other, partition, 5)
             assert second.offsets(partition) == [15, 16, 17, 18, 19]
         other.close()
-        assert second.mine == set()
+        assert second.assignment == set()
         first.holds(source, set(partitions))
         first.messages.clear()
-        for partition in partitions:  # also those that were never away: the place is the caller's
+        for (
+            partition
+        ) in partitions:  # also of those that did not move: the caller decides the offset
             source.resume(partition, 18)
             first.receives(source, partition, 2)
             assert first.offsets(partition) == [18, 19]
         source.close()
 
-    def test_a_partition_that_comes_back_is_silent_again(self, backend: Backend) -> None:
+    def test_a_partition_that_is_assigned_again_is_silent(self, backend: Backend) -> None:
         partitions = filled(backend, 5, partitions=2)
         first, source = joined(backend, partitions)
         for partition in partitions:
@@ -253,10 +257,10 @@ class InputContract:
         def shared() -> bool:
             first.poll(source)
             second.poll(other)
-            return len(first.mine) == len(second.mine) == 1
+            return len(first.assignment) == len(second.assignment) == 1
 
         until(shared, "both hold a partition")
-        (moved,) = second.mine
+        (moved,) = second.assignment
         other.close()
         first.holds(source, set(partitions))
         backend.produce(moved, b"new")
@@ -265,7 +269,7 @@ class InputContract:
         assert first.offsets(moved) == []
         source.close()
 
-    def test_what_the_assignment_raises_comes_out_of_poll(self, backend: Backend) -> None:
+    def test_poll_raises_what_the_assignment_raises(self, backend: Backend) -> None:
         (partition,) = filled(backend, 5)
 
         class Broken(Member):
@@ -282,7 +286,7 @@ class InputContract:
         assert member.offsets(partition) == [0, 1, 2, 3, 4]
         source.close()
 
-    def test_what_the_assignment_raises_comes_out_of_close(self, backend: Backend) -> None:
+    def test_close_raises_what_the_assignment_raises(self, backend: Backend) -> None:
         (partition,) = filled(backend, 1)
 
         class Broken(Member):

@@ -1,4 +1,4 @@
-"""What every `Publisher` promises."""
+"""The contract of `Publisher`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from stream_fs.errors import FencedError
 from stream_fs.pipeline.ports import OutgoingRecord, Partition, Publisher
 from tests.contracts.backend import Backend, Published
-from tests.contracts.waiting import everything, owner, published, until
+from tests.support.waiting import everything, owner, published, until
 
 
 def records(topic: str, *values: bytes, partition: int | None = 0) -> list[OutgoingRecord]:
@@ -27,23 +27,25 @@ def publish(publisher: Publisher, topic: str, value: bytes) -> None:
 
 
 def assert_separate(backend: Backend, topic: str, make: Callable[[bool], Publisher]) -> None:
-    """A legacy owner and the present one do not fence each other, but those of their kind."""
+    """Legacy publishers and the others fence those of their own kind only."""
     old, present = owner(make(True)), owner(make(False))
     for publisher in (old, present):
-        publish(publisher, topic, b"sound")
+        publish(publisher, topic, b"valid")
     owner(make(True)).close()
     with pytest.raises(FencedError):
         publish(old, topic, b"fenced")
-    publish(present, topic, b"sound")
-    assert values(published(backend, topic, 3)) == [b"sound"] * 3
+    publish(present, topic, b"valid")
+    assert values(published(backend, topic, 3)) == [b"valid"] * 3
     old.close()
     present.close()
 
 
 class PublisherContract:
-    """Run on a backend by a subclass with a fixture `backend`."""
+    """Tested by subclasses with a fixture `backend`."""
 
-    def test_what_is_committed_is_published_at_once_and_not_before(self, backend: Backend) -> None:
+    def test_committed_records_are_published_together_and_not_before(
+        self, backend: Backend
+    ) -> None:
         topic = backend.topic()
         publisher = owner(backend.transport().publisher(Partition(topic, 0)))
         publisher.begin()
@@ -75,7 +77,7 @@ class PublisherContract:
         ]
         publisher.close()
 
-    def test_nothing_to_send_is_fine(self, backend: Backend) -> None:
+    def test_an_empty_transaction(self, backend: Backend) -> None:
         publisher = owner(backend.transport().publisher(Partition(backend.topic(), 0)))
         publisher.begin()
         assert publisher.send([]) == []
@@ -112,11 +114,11 @@ class PublisherContract:
         def found() -> list[list[bytes | None]]:
             return sorted(values(backend.published(topic, number)) for number in range(3))
 
-        until(lambda: sum(map(len, found())) >= 3, "the records are not published")
+        until(lambda: sum(map(len, found())) >= 3, "the records are published")
         assert found() == [[], [], [b"1", b"2", b"3"]]
         publisher.close()
 
-    def test_what_is_aborted_never_happened(self, backend: Backend) -> None:
+    def test_aborted_records_are_not_published(self, backend: Backend) -> None:
         topic = backend.topic()
         publisher = owner(backend.transport().publisher(Partition(topic, 0)))
         for value, end in (
@@ -130,7 +132,7 @@ class PublisherContract:
         assert values(published(backend, topic, 2)) == [b"a", b"c"]
         publisher.close()
 
-    def test_a_new_owner_voids_what_the_old_one_left_open(self, backend: Backend) -> None:
+    def test_a_new_owner_aborts_the_open_transaction_of_the_old_one(self, backend: Backend) -> None:
         topic = backend.topic()
         old = owner(backend.transport().publisher(Partition(topic, 0)))
         old.begin()
@@ -139,7 +141,7 @@ class PublisherContract:
         new.begin()
         new.send(records(topic, b"new"))
         new.commit()
-        # The new one's commit is seen: nothing open lies before it.
+        # The new commit is visible: no open transaction precedes it.
         assert values(published(backend, topic, 1)) == [b"new"]
         with pytest.raises(FencedError):
             old.commit()
@@ -147,7 +149,7 @@ class PublisherContract:
         old.close()
         new.close()
 
-    def test_the_old_owner_can_publish_nothing_more(self, backend: Backend) -> None:
+    def test_the_old_owner_is_fenced(self, backend: Backend) -> None:
         topic = backend.topic()
         old = owner(backend.transport().publisher(Partition(topic, 0)))
         new = owner(backend.transport().publisher(Partition(topic, 0)))
@@ -158,7 +160,7 @@ class PublisherContract:
         old.close()
         new.close()
 
-    def test_who_was_fenced_may_take_over_again(self, backend: Backend) -> None:
+    def test_a_fenced_publisher_can_acquire_again(self, backend: Backend) -> None:
         topic = backend.topic()
         first = owner(backend.transport().publisher(Partition(topic, 0)))
         second = owner(backend.transport().publisher(Partition(topic, 0)))
@@ -171,7 +173,7 @@ class PublisherContract:
         first.close()
         second.close()
 
-    def test_an_owner_may_take_over_once_more(self, backend: Backend) -> None:
+    def test_an_owner_can_acquire_again(self, backend: Backend) -> None:
         topic = backend.topic()
         publisher = owner(owner(backend.transport().publisher(Partition(topic, 0))))
         publish(publisher, topic, b"first")
@@ -190,7 +192,7 @@ class PublisherContract:
         old.close()
         new.close()
 
-    def test_owners_of_other_partitions_and_groups_live_side_by_side(
+    def test_owners_of_other_partitions_and_groups_do_not_fence_each_other(
         self, backend: Backend
     ) -> None:
         topic = backend.topic(2)
@@ -209,7 +211,7 @@ class PublisherContract:
         for publisher in publishers:
             publisher.close()
 
-    def test_the_merge_has_an_owner_of_its_own(self, backend: Backend) -> None:
+    def test_the_merge_has_its_own_owner(self, backend: Backend) -> None:
         topic = backend.topic()
         task = owner(backend.transport().publisher(Partition(topic, 0)))
         old = owner(backend.transport().merge_publisher())
@@ -218,26 +220,26 @@ class PublisherContract:
         with pytest.raises(FencedError):
             publish(old, topic, b"old")
         for publisher in (new, task, foreign):
-            publish(publisher, topic, b"sound")
-        assert values(published(backend, topic, 3)) == [b"sound"] * 3
+            publish(publisher, topic, b"valid")
+        assert values(published(backend, topic, 3)) == [b"valid"] * 3
         for publisher in (old, new, task, foreign):
             publisher.close()
 
-    def test_a_legacy_owner_is_another_one(self, backend: Backend) -> None:
-        """Streams of one group have owners of their own; older releases had one for the group."""
+    def test_a_legacy_publisher_is_another_owner(self, backend: Backend) -> None:
+        """Every stream of a group has its own owner; older releases had one for the group."""
         partition = Partition(backend.topic(), 0)
         transport = backend.transport()
         assert_separate(
             backend, partition.topic, lambda legacy: transport.publisher(partition, legacy=legacy)
         )
 
-    def test_so_is_the_legacy_owner_of_the_merge(self, backend: Backend) -> None:
+    def test_a_legacy_publisher_of_the_merge_is_another_owner(self, backend: Backend) -> None:
         transport = backend.transport()
         assert_separate(
             backend, backend.topic(), lambda legacy: transport.merge_publisher(legacy=legacy)
         )
 
-    def test_closing_voids_an_open_transaction(self, backend: Backend) -> None:
+    def test_closing_aborts_an_open_transaction(self, backend: Backend) -> None:
         topic = backend.topic()
         publisher = owner(backend.transport().publisher(Partition(topic, 0)))
         publisher.begin()
@@ -246,5 +248,5 @@ class PublisherContract:
         publish(owner(backend.transport().publisher(Partition(topic, 0))), topic, b"next")
         assert values(published(backend, topic, 1)) == [b"next"]
 
-    def test_a_publisher_that_never_took_over_can_be_closed(self, backend: Backend) -> None:
+    def test_a_publisher_that_was_not_acquired_can_be_closed(self, backend: Backend) -> None:
         backend.transport().publisher(Partition(backend.topic(), 0)).close()

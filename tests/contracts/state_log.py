@@ -1,4 +1,4 @@
-"""What every `StateLog` promises."""
+"""The contract of `StateLog`."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from itertools import islice
 
 from stream_fs.pipeline.ports import OutgoingRecord, Partition
 from tests.contracts.backend import Backend
-from tests.contracts.waiting import everything, owner, until
+from tests.support.waiting import everything, owner, until
 
 
 class StateLogContract:
-    """Run on a backend by a subclass with a fixture `backend`."""
+    """Tested by subclasses with a fixture `backend`."""
 
     def test_an_empty_log(self, backend: Backend) -> None:
         log = backend.transport().state_log(Partition(backend.topic(), 0))
@@ -44,9 +44,9 @@ class StateLogContract:
         assert everything(state.log, fourth, second) == []
         state.close()
 
-    def test_partitions_are_apart(self, backend: Backend) -> None:
+    def test_partitions_are_separate(self, backend: Backend) -> None:
         state = State(backend, partitions=2)
-        state.committed(b"mine")
+        state.committed(b"own")
         other = backend.transport().state_log(Partition(state.partition.topic, 1))
         assert other.end() == 0
         other.close()
@@ -60,7 +60,7 @@ class StateLogContract:
             assert [record.offset for record in found] == offsets[start:]
         state.close()
 
-    def test_a_scan_may_be_given_up(self, backend: Backend) -> None:
+    def test_a_scan_may_be_abandoned(self, backend: Backend) -> None:
         state = State(backend)
         offsets = state.committed(*(b"%d" % number for number in range(1000)))
         records = (record for record in state.log.scan(0, state.log.end()) if record is not None)
@@ -68,7 +68,7 @@ class StateLogContract:
         assert [record.offset for record in everything(state.log, offsets[998])] == offsets[998:]
         state.close()
 
-    def test_what_came_later_is_found_by_a_later_scan(self, backend: Backend) -> None:
+    def test_later_records_are_found_by_a_later_scan(self, backend: Backend) -> None:
         state = State(backend)
         state.committed(b"old")
         end = state.log.end()
@@ -78,7 +78,7 @@ class StateLogContract:
         assert [record.value for record in everything(state.log, 0, end)] == [b"old"]
         state.close()
 
-    def test_a_log_of_void_records_only(self, backend: Backend) -> None:
+    def test_a_log_of_aborted_records_only(self, backend: Backend) -> None:
         state = State(backend)
         state.aborted(b"void", b"void")
         assert state.log.end() >= 2
@@ -115,7 +115,7 @@ class StateLogContract:
         foreign.close()
         state.close()
 
-    def test_a_scan_below_a_foreign_open_transaction_need_not_wait(self, backend: Backend) -> None:
+    def test_a_scan_below_a_foreign_open_transaction_does_not_wait(self, backend: Backend) -> None:
         state = State(backend)
         state.committed(b"before")
         end = state.log.end()
@@ -126,7 +126,7 @@ class StateLogContract:
         foreign.close()
         state.close()
 
-    def test_deleted_records_are_not_there(self, backend: Backend) -> None:
+    def test_deleted_records_are_not_found(self, backend: Backend) -> None:
         state = State(backend)
         _, second, _ = state.committed(b"1", b"2", b"3")
         place = Partition(backend.state_topic(state.partition.topic), 0)

@@ -1,10 +1,10 @@
-"""What every `StateLogReader` promises."""
+"""The contract of `StateLogReader`."""
 
 from __future__ import annotations
 
 from stream_fs.pipeline.ports import OutgoingRecord, Partition
 from tests.contracts.backend import Backend
-from tests.contracts.waiting import everything, owner, until
+from tests.support.waiting import everything, owner, until
 
 
 def write(backend: Backend, partition: Partition, *values: bytes) -> None:
@@ -20,7 +20,7 @@ def write(backend: Backend, partition: Partition, *values: bytes) -> None:
 
 
 class StateLogReaderContract:
-    """Run on a backend by a subclass with a fixture `backend`."""
+    """Tested by subclasses with a fixture `backend`."""
 
     def test_the_ends_are_those_of_the_logs(self, backend: Backend) -> None:
         one, two = backend.topic(2), backend.topic()
@@ -65,7 +65,7 @@ class StateLogReaderContract:
                 log.close()
         logs.close()
 
-    def test_a_scan_that_was_given_up_leaves_nothing_to_the_next(self, backend: Backend) -> None:
+    def test_an_abandoned_scan_does_not_affect_the_next(self, backend: Backend) -> None:
         topic = backend.topic(2)
         left, next_one = Partition(topic, 0), Partition(topic, 1)
         write(backend, left, *(b"left %d" % number for number in range(300)))
@@ -81,7 +81,7 @@ class StateLogReaderContract:
             log.close()
         logs.close()
 
-    def test_it_gives_way_after_a_few_records(self, backend: Backend) -> None:
+    def test_a_scan_yields_none_after_a_few_records(self, backend: Backend) -> None:
         place = Partition(backend.topic(), 0)
         write(backend, place, *(b"%d" % number for number in range(200)))
         logs = backend.transport().state_log_reader()
@@ -103,7 +103,7 @@ class StateLogReaderContract:
         assert len(everything(log)) == 1
         log.close()
         backend.grow(topic, 2)
-        assert list(logs.ends([topic])) == [old], "its state has no place yet"
+        assert list(logs.ends([topic])) == [old], "the state topic has no such partition yet"
         backend.grow(backend.state_topic(topic), 2)
         until(lambda: list(logs.ends([topic])) == [old, new], "the new partition")
         write(backend, new, b"new")

@@ -1,6 +1,6 @@
-"""The contract of `stream_fs.pipeline.ports`, whoever keeps it.
+"""The contract of `stream_fs.pipeline.ports`, for all implementations.
 
-A backend is put to the test by a subclass with a fixture `backend`:
+A backend is tested by a subclass with a fixture `backend`:
 
     class TestMyBackend(TransportContract):
         @pytest.fixture
@@ -16,4 +16,4 @@ from tests.contracts.state_log_reader import StateLogReaderContract
 
 
 class TransportContract(PublisherContract, StateLogContract, StateLogReaderContract, InputContract):
-    """All of it."""
+    """All contracts."""

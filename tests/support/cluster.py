@@ -1,4 +1,4 @@
-"""Several nodes of Apache Kafka on this machine, of which any may be taken away."""
+"""A cluster of Apache Kafka on this machine, whose nodes can be stopped one by one."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from stream_fs.broker.node import PLAINTEXT, BrokerUnavailable
 from stream_fs.broker.toolchain import Toolchain
 
 _OPTIONS: Final = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
-"""For Java: nodes that share a machine and come and go have to be small and start soon."""
+"""Options of Java for small nodes that start fast."""
 
 
 class Cluster:
-    """Its nodes by id, each a broker of its own; with three of them, one may be missing."""
+    """Nodes by id; of three, one may be down."""
 
     def __init__(self, nodes: Mapping[int, JavaBroker]) -> None:
         self.nodes = nodes
@@ -29,11 +29,11 @@ class Cluster:
         return self.address(PLAINTEXT)
 
     def address(self, listener: str) -> str:
-        """``host:port`` of a listener of all nodes, with commas between."""
+        """``host:port`` of a listener of all nodes, separated by commas."""
         return ",".join(node.address(listener) for node in self.nodes.values())
 
     def start(self) -> None:
-        """Bring all nodes back that do not run; return when each of them answers."""
+        """Start all nodes that do not run; returns when each of them answers."""
         for node in self.nodes.values():
             node.prepare()
         for node in self.nodes.values():
@@ -42,7 +42,7 @@ class Cluster:
             node.await_start()
 
     def kill(self) -> None:
-        """Take all nodes away at once."""
+        """End all nodes with SIGKILL."""
         for node in self.nodes.values():
             node.kill()
 
@@ -55,24 +55,21 @@ def running_cluster(
     listeners: Mapping[str, str] | None = None,
     advertised: Mapping[int, Mapping[str, str]] | None = None,
 ) -> Iterator[Cluster]:
-    """A cluster that answers, gone without trace at the end; as processes, without Docker.
+    """A running cluster of processes, without Docker; it is removed at the end.
 
-    ``listeners`` asks for more listeners beside the plain one, name to security protocol;
-    ``advertised`` gives, by node and listener, the ``host:port`` that clients are told in place of
-    the node's own. Topics have a replica on every node and are written by a majority.
+    ``listeners`` are further listeners beside the plain one, name to security protocol.
+    ``advertised`` replaces, by node and listener, the ``host:port`` that clients get. Topics have a
+    replica on every node and are written by a majority.
 
-    Raises `BrokerUnavailable` when there is no Java to be had, or a node does not start.
+    Raises `BrokerUnavailable` without Java, or when a node does not start.
     """
     tools = Toolchain.found(os.environ)
     if missing := tools.missing():
-        raise BrokerUnavailable(
-            "\n  - ".join(["there can be no cluster of brokers here", *missing])
-        )
+        raise BrokerUnavailable("\n  - ".join(["a cluster of brokers cannot run here", *missing]))
     protocols = {PLAINTEXT: PLAINTEXT, **(listeners or {})}
     with guarded_directory("stream-fs-cluster-") as scratch:
-        told = advertised or {}
         nodes = [
-            local_node(number, scratch, protocols, told.get(number))
+            local_node(number, scratch, protocols, (advertised or {}).get(number))
             for number in range(1, count + 1)
         ]
         logs = log_dir or scratch

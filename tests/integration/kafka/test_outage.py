@@ -13,9 +13,9 @@ from stream_fs.errors import AbortableError, FencedError, RetriableError
 from stream_fs.kafka import KafkaTransport, Rebalance
 from stream_fs.pipeline.ports import OutgoingRecord, Partition, Publisher
 from tests.contracts.backend import Published
-from tests.contracts.waiting import Member, everything, owner, published, until
 from tests.integration.kafka.backend import KafkaBackend
 from tests.integration.topics import Topics
+from tests.support.waiting import Member, everything, owner, published, until
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ def test_polling_goes_on_when_the_broker_is_back(
         "a broker answers again"
     ]
     backend.produce(partition, b"after")
-    if partition not in member.mine:  # the restart took longer than the session
+    if partition not in member.assignment:  # the restart took longer than the session
         member.holds(source, {partition})
         source.resume(partition, 1)
     member.receives(source, partition, 2)
@@ -172,7 +172,7 @@ def test_closing_does_not_wait_for_a_stopped_broker(
     member.holds(source, {partition})
     stoppable_broker.kill()
     source.close()
-    assert member.mine == set()
+    assert member.assignment == set()
     publisher.close()
     stoppable_broker.start()
     owner(short_timeout.publisher(partition)).close()
@@ -190,7 +190,7 @@ def test_closing_during_a_rebalance_does_not_wait_for_a_stopped_broker(
     backend.assigned(1)  # without a poll: the client's callback is outstanding
     stoppable_broker.kill()
     source.close()
-    assert member.mine == set()
+    assert member.assignment == set()
 
 
 def test_acquiring_and_restoring_wait_for_the_broker(

@@ -17,11 +17,11 @@ from stream_fs.records import BadRecord, Message, Payload
 from stream_fs.service.topics import topic_problems, topic_specs
 from stream_fs.wire.dead_letters import DeadLetter, dead_letter, dead_letter_limit
 from tests.contracts.backend import Published
-from tests.contracts.waiting import owner, published, until
 from tests.integration.kafka.backend import KafkaBackend
 from tests.integration.topics import flush
 from tests.support.configurations import LEAST, loaded
 from tests.support.existing_topics import Existing
+from tests.support.waiting import owner, published, until
 
 
 def test_a_record_larger_than_the_client_accepts(backend: KafkaBackend) -> None:

@@ -8,9 +8,9 @@ from stream_fs.broker import Broker
 from stream_fs.errors import FatalError
 from stream_fs.kafka import ClientSettings, KafkaTransport, Topics, state_spec
 from stream_fs.pipeline.ports import Partition
-from tests.contracts.waiting import Member, until
 from tests.integration.kafka.backend import KafkaBackend
 from tests.integration.kafka.conftest import PASSWORD, SASL
+from tests.support.waiting import Member, until
 
 
 def alice(broker: Broker, password: str = PASSWORD) -> ClientSettings:

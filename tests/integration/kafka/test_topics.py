@@ -20,9 +20,9 @@ from stream_fs.kafka import (
     state_spec,
 )
 from stream_fs.kafka import Topics as TopicAdmin
-from tests.contracts.waiting import until
 from tests.integration.kafka.backend import KafkaBackend
 from tests.integration.topics import PATIENCE_SECONDS
+from tests.support.waiting import until
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from stream_fs.records import Message
 from tests.contracts.backend import Published
 from tests.integration.service.stream import Changes, Output, Stream, origin, ranked
 from tests.support.memory_broker import MemoryBroker
+from tests.support.memory_transport import MemoryTransport
 
 _SCHEMAS: Final = Path(__file__).parents[3] / "schemas"
 
@@ -45,7 +46,7 @@ def undisturbed(stream: Stream, changes: Changes | None = None) -> tuple[Output,
     worker = Worker(
         stream.inputs,
         settings,
-        broker.transport("reference", settings.state_topics),
+        MemoryTransport(broker, "reference", settings.state_topics),
         Runtime(lambda: next(now), lambda _: None),
         jitter=lambda: 1.0,
         grace=1.0,

@@ -25,6 +25,7 @@ from stream_fs.service.observability.logging import set_up
 from tests.support.configurations import LEAST
 from tests.support.existing_topics import Existing
 from tests.support.memory_broker import MemoryBroker
+from tests.support.memory_transport import MemoryTransport
 
 STATES = {"digits": "digits.state"}
 Capture = pytest.CaptureFixture[str]
@@ -371,7 +372,9 @@ def broker(monkeypatch: pytest.MonkeyPatch, states: MemoryBroker) -> Existing:
     """The topics on the broker."""
     existing = Existing()
     monkeypatch.setattr(topics, "Topics", lambda _: existing)
-    monkeypatch.setattr(topics, "kafka_transport", lambda _: states.transport("digits", STATES))
+    monkeypatch.setattr(
+        topics, "kafka_transport", lambda _: MemoryTransport(states, "digits", STATES)
+    )
     return existing
 
 

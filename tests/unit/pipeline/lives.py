@@ -18,7 +18,8 @@ from stream_fs.pipeline.worker import Worker
 from stream_fs.selector import View, params
 from stream_fs.wire.declared import DeclaredView
 from stream_fs.wire.records.encoder import encode_record
-from tests.support.memory_broker import MemoryBroker, MemoryTransport
+from tests.support.memory_broker import MemoryBroker
+from tests.support.memory_transport import MemoryTransport
 
 TOPIC, STATE, RANKINGS, LETTERS = "in", "in.state", "out", "dead"
 DIMENSIONS = {"a": 6, "b": 4}
@@ -102,7 +103,7 @@ class Life:
         self._survived = 0
         around = Runtime(self._clock, self.events.append, self._step, self.executor, self._sleep)
         owner, states = self.settings.owner, self.settings.state_topics
-        transport = self.transport(self.broker.transport(owner.group, states, owner.stream))
+        transport = self.transport(MemoryTransport(self.broker, owner.group, states, owner.stream))
         self.worker = Worker(
             [TOPIC], self.settings, transport, around, jitter=lambda: 0.1, grace=self.grace
         )
@@ -139,7 +140,7 @@ class Life:
 
     def die(self) -> None:
         """Without a word to anybody."""
-        self.worker._input.vanish()  # type: ignore[attr-defined]  # only the one in memory can
+        self.worker._input.crash()  # type: ignore[attr-defined]  # only the one in memory can
 
     def of(self, kind: type[Any]) -> list[Any]:
         return [event for event in self.events if isinstance(event, kind)]
@@ -147,7 +148,7 @@ class Life:
 
 def start(made: MemoryBroker, here: StreamSettings) -> None:
     """Record the start of the first partition, which otherwise comes with the first chunk."""
-    transport = made.transport(here.group, here.state_topics, here.stream)
+    transport = MemoryTransport(made, here.group, here.state_topics, here.stream)
     reset_to_offset(transport, here, Partition(TOPIC, 0), 0, keep_model=False)
 
 

@@ -11,7 +11,8 @@ from stream_fs.pipeline.model import Model, decode_model
 from stream_fs.pipeline.ports import Partition
 from stream_fs.pipeline.settings import StreamSettings
 from stream_fs.pipeline.state_owner import locate
-from tests.support.memory_broker import MemoryBroker, MemoryTransport
+from tests.support.memory_broker import MemoryBroker
+from tests.support.memory_transport import MemoryTransport
 from tests.unit.pipeline.lives import STATE, TOPIC, Life, broker, fill, published, records, settings
 
 EVERY = 5.0
@@ -37,7 +38,7 @@ def more(made: MemoryBroker, partition: int, count: int = 60, seed: int = 9) -> 
 
 def outsider(made: MemoryBroker) -> MemoryTransport:
     """Somebody else in the same group."""
-    return made.transport("g", {TOPIC: STATE})
+    return MemoryTransport(made, "g", {TOPIC: STATE})
 
 
 def give(made: MemoryBroker, *shares: tuple[Life, Sequence[int]], group: str = "g") -> None:
@@ -47,8 +48,8 @@ def give(made: MemoryBroker, *shares: tuple[Life, Sequence[int]], group: str = "
     def share(_: str, member: object) -> list[Partition]:
         return [Partition(TOPIC, number) for number in by_member.get(id(member), [])]
 
-    made._share = share  # type: ignore[method-assign, assignment]  # in place of the even one
-    made._rebalance(group)
+    made.assignment = share  # type: ignore[method-assign, assignment]  # in place of the even one
+    made.rebalance(group)
 
 
 def settle(life: Life, rounds: int = 2) -> None:

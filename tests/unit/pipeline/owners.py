@@ -16,7 +16,8 @@ from stream_fs.pipeline.administration import (
 )
 from stream_fs.pipeline.ports import Partition
 from stream_fs.pipeline.settings import StreamSettings
-from tests.support.memory_broker import MemoryBroker, MemoryTransport
+from tests.support.memory_broker import MemoryBroker
+from tests.support.memory_transport import MemoryTransport
 from tests.unit.pipeline.legacy import write_state
 from tests.unit.pipeline.lives import (
     STATE,
@@ -36,7 +37,7 @@ TEAL = settings(stream="teal", group="teal", rankings_topic="out")
 
 
 def transport(made: MemoryBroker, of: StreamSettings) -> MemoryTransport:
-    return made.transport(of.group, of.state_topics, of.stream)
+    return MemoryTransport(made, of.group, of.state_topics, of.stream)
 
 
 def rankings(made: MemoryBroker, of: StreamSettings) -> list[dict[str, Any]]:
@@ -72,7 +73,7 @@ def legacy(of: StreamSettings, count: int = 60) -> MemoryBroker:
     fill(made, VALUES)
     export = export_model(transport(begun(of, count), of), of, PLACE)
     write_state(made, PLACE, export)
-    made._advised[of.group, PLACE] = export.progress.next_offset
+    made.commit_group_offsets(of.group, {PLACE: export.progress.next_offset})
     return made
 
 

@@ -18,12 +18,8 @@ from stream_fs.pipeline.administration import (
     reset_to_offset,
 )
 from stream_fs.pipeline.ports import Partition
-from tests.support.memory_broker import (
-    MemoryBroker,
-    MemoryPublisher,
-    MemoryStateLog,
-    MemoryTransport,
-)
+from tests.support.memory_broker import MemoryBroker
+from tests.support.memory_transport import MemoryPublisher, MemoryStateLog, MemoryTransport
 from tests.unit.pipeline.lives import (
     STATE,
     TOPIC,
@@ -71,7 +67,7 @@ def test_before_the_first_chunk_it_stands_at_the_beginning() -> None:
 
 def test_a_forgotten_model_begins_anew_in_the_running_process() -> None:
     life = begun()
-    reset(life.broker.transport("g", {TOPIC: STATE}), settings(), PLACE)
+    reset(MemoryTransport(life.broker, "g", {TOPIC: STATE}), settings(), PLACE)
     fill(life.broker, list(records(15, seed=1)))
     assert life.run()
     assert life.of(events.Fenced)
@@ -83,7 +79,7 @@ def test_a_forgotten_model_begins_anew_in_the_running_process() -> None:
 def test_at_an_offset_it_begins_anew_there() -> None:
     life = begun()
     reset_to_offset(
-        life.broker.transport("g", {TOPIC: STATE}), settings(), PLACE, 60, keep_model=False
+        MemoryTransport(life.broker, "g", {TOPIC: STATE}), settings(), PLACE, 60, keep_model=False
     )
     life.die()
     assert Life(life.broker, settings()).run()
@@ -94,7 +90,7 @@ def test_at_an_offset_it_begins_anew_there() -> None:
 def test_a_kept_model_goes_on_with_its_sequence() -> None:
     life = begun()
     reset_to_offset(
-        life.broker.transport("g", {TOPIC: STATE}), settings(), PLACE, 100, keep_model=True
+        MemoryTransport(life.broker, "g", {TOPIC: STATE}), settings(), PLACE, 100, keep_model=True
     )
     life.die()
     assert Life(life.broker, settings()).run()
@@ -108,7 +104,11 @@ def test_an_offset_that_the_input_does_not_have_is_refused(offset: int) -> None:
     life = begun()
     with pytest.raises(InvalidParameter, match=r"holds \[0, 120\)"):
         reset_to_offset(
-            life.broker.transport("g", {TOPIC: STATE}), settings(), PLACE, offset, keep_model=False
+            MemoryTransport(life.broker, "g", {TOPIC: STATE}),
+            settings(),
+            PLACE,
+            offset,
+            keep_model=False,
         )
 
 
@@ -116,7 +116,9 @@ def test_no_model_can_be_kept_where_there_is_none() -> None:
     made = broker()
     fill(made, VALUES)
     with pytest.raises(InvalidParameter, match="no model"):
-        reset_to_offset(made.transport("g", {TOPIC: STATE}), settings(), PLACE, 5, keep_model=True)
+        reset_to_offset(
+            MemoryTransport(made, "g", {TOPIC: STATE}), settings(), PLACE, 5, keep_model=True
+        )
 
 
 # --- a service that is at work meanwhile ----------------------------------------------------------
@@ -202,7 +204,7 @@ def elsewhere(values: list[bytes]) -> MemoryBroker:
 
 
 def transport(made: MemoryBroker) -> MemoryTransport:
-    return made.transport("g", {TOPIC: STATE})
+    return MemoryTransport(made, "g", {TOPIC: STATE})
 
 
 @pytest.mark.parametrize("orderly", [True, False])

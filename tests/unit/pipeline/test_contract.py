@@ -7,7 +7,8 @@ import pytest
 from stream_fs.pipeline.ports import Partition
 from tests.contracts.backend import Published
 from tests.contracts.transport import TransportContract
-from tests.support.memory_broker import MemoryBroker, MemoryTransport
+from tests.support.memory_broker import MemoryBroker
+from tests.support.memory_transport import MemoryTransport
 
 
 class MemoryBackend:
@@ -31,7 +32,7 @@ class MemoryBackend:
         return self._topics[topic]
 
     def transport(self, group: str = "group") -> MemoryTransport:
-        return self._broker.transport(group, self._topics)
+        return MemoryTransport(self._broker, group, self._topics)
 
     def produce(
         self,

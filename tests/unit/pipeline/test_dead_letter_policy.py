@@ -18,6 +18,7 @@ from stream_fs.pipeline.settings import ChunkPolicy, DeadLetterSettings
 from stream_fs.records import Message, Payload
 from stream_fs.wire import dead_letters
 from stream_fs.wire.records.decoder import RecordDecoder
+from tests.support.memory_transport import MemoryTransport
 from tests.unit.pipeline.lives import (
     LETTERS,
     STATE,
@@ -92,7 +93,7 @@ def test_the_advice_after_a_flood_keeps_the_model_and_the_sequence() -> None:
     with pytest.raises(PoisonFlood):
         life.run()
     life.die()
-    transport = made.transport("g", {TOPIC: STATE})
+    transport = MemoryTransport(made, "g", {TOPIC: STATE})
     reset_to_offset(transport, of, Partition(TOPIC, 0), 115, keep_model=True)
     assert Life(made, of).run()
     sequences = [json.loads(value)["sequence"] for _, value, _ in published(made)]

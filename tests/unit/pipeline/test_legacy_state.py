@@ -33,7 +33,7 @@ from stream_fs.pipeline.administration import (
     state_errors,
 )
 from stream_fs.pipeline.ports import Partition
-from tests.support.memory_broker import MemoryStateLog, MemoryTransport
+from tests.support.memory_transport import MemoryStateLog, MemoryTransport
 from tests.unit.pipeline.legacy import write_merge, write_state
 from tests.unit.pipeline.lives import (
     STATE,
@@ -148,7 +148,7 @@ def test_a_stream_that_was_renamed_before_does_not_begin_anew() -> None:
 
 def test_another_stream_whose_group_has_read_the_topic_begins_as_the_refusal_says() -> None:
     made = legacy(BLUE)
-    made._advised["teal", PLACE] = 50
+    made.commit_group_offsets("teal", {PLACE: 50})
     refuse(made, TEAL, "--to-offset N")
     reset_to_offset(transport(made, TEAL), TEAL, PLACE, 0, keep_model=False)
     assert Life(made, TEAL).run()
@@ -160,7 +160,7 @@ def test_a_legacy_state_beside_a_stream_of_the_same_name_is_not_migrated() -> No
     export = export_model(transport(begun(BLUE), BLUE), BLUE, PLACE)
     made = begun(settings(stream="blue", group="other"))
     write_state(made, PLACE, export)
-    made._advised["blue", PLACE] = export.progress.next_offset
+    made.commit_group_offsets("blue", {PLACE: export.progress.next_offset})
     before = len(made.committed(STATE))
     refuse(made, BLUE, "a state of stream 'blue' in group 'other', which has the same name")
     assert len(made.committed(STATE)) == before
@@ -284,7 +284,7 @@ def test_a_legacy_merge_goes_on_without_a_gap() -> None:
     for number in range(3):
         place = Partition(TOPIC, number)
         write_state(made, place, export_model(transport(first, merging()), merging(), place))
-        made._advised["g", place] = 0
+        made.commit_group_offsets("g", {place: 0})
     write_merge(made, decode_merge_progress(progress or b""))
     old = transport(made, merging()).merge_publisher(legacy=True)
     old.acquire()

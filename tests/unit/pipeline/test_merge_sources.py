@@ -7,7 +7,8 @@ from stream_fs.pipeline.administration import reset, reset_to_offset
 from stream_fs.pipeline.merge import snapshot_cache
 from stream_fs.pipeline.ports import OutgoingRecord, Partition
 from stream_fs.selector import View, params
-from tests.support.memory_broker import MemoryBroker, MemoryPublisher
+from tests.support.memory_broker import MemoryBroker
+from tests.support.memory_transport import MemoryPublisher
 from tests.unit.pipeline.lives import DIMENSIONS, STATE, TOPIC, Life, broker
 from tests.unit.pipeline.merges import (
     give,

@@ -10,7 +10,7 @@ import pytest
 from stream_fs.pipeline import events
 from stream_fs.pipeline.ports import Partition
 from stream_fs.records import Message
-from tests.support.memory_broker import MemoryInput
+from tests.support.memory_transport import MemoryInput
 from tests.unit.pipeline.lives import Life, broker, fill, published, records, settings, undisturbed
 
 CHUNK_SECONDS = 0.4

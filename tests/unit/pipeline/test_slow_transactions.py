@@ -12,7 +12,8 @@ from stream_fs.errors import AbortableError
 from stream_fs.pipeline import events
 from stream_fs.pipeline.ports import OutgoingRecord, Partition, Transport
 from stream_fs.service.process.executor import CommitThreads
-from tests.support.memory_broker import MemoryBroker, MemoryPublisher, MemoryTransport
+from tests.support.memory_broker import MemoryBroker
+from tests.support.memory_transport import MemoryPublisher, MemoryTransport
 from tests.unit.pipeline.lives import (
     TOPIC,
     Life,
@@ -77,7 +78,7 @@ class SlowTransport(MemoryTransport):
     def publisher(self, partition: Partition, *, legacy: bool = False) -> MemoryPublisher:
         if partition != SLOW or legacy:
             return super().publisher(partition, legacy=legacy)
-        made = SlowPublisher(self.broker, self._identity(str(partition), legacy=legacy))
+        made = SlowPublisher(self.broker, self._transactional_id(str(partition), legacy=legacy))
         made.gate, made.failing = self.gate, ["once"]
         return made
 

@@ -10,6 +10,7 @@ from stream_fs.pipeline import events
 from stream_fs.pipeline.administration import export_model, read_position, reset, reset_to_offset
 from stream_fs.pipeline.ports import Partition
 from tests.support.memory_broker import MemoryBroker
+from tests.support.memory_transport import MemoryTransport
 from tests.unit.pipeline.lives import STATE, TOPIC, Life, broker, fill, published, records, settings
 from tests.unit.pipeline.merges import settle
 
@@ -56,7 +57,7 @@ def test_it_is_kept_where_the_first_attempt_to_commit_it_fails() -> None:
 
 def test_it_can_be_looked_at_and_moved() -> None:
     made = begun()
-    transport = made.transport("g", {TOPIC: STATE})
+    transport = MemoryTransport(made, "g", {TOPIC: STATE})
     found = read_position(transport, LATEST, PLACE)
     assert found.progress is not None
     assert (found.progress.chunk, found.next_offset) == (0, 10)
@@ -69,7 +70,7 @@ def test_it_can_be_looked_at_and_moved() -> None:
 
 def test_who_is_forgotten_begins_at_the_end_of_then() -> None:
     made = begun()
-    reset(made.transport("g", {TOPIC: STATE}), LATEST, PLACE)
+    reset(MemoryTransport(made, "g", {TOPIC: STATE}), LATEST, PLACE)
     life = Life(made, LATEST)
     life.until(lambda: bool(life.of(events.Restored)))
     life.die()

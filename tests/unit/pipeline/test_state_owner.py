@@ -24,7 +24,8 @@ from stream_fs.pipeline.administration import (
 )
 from stream_fs.pipeline.settings import StreamSettings
 from stream_fs.pipeline.transaction import Executor, run_inline
-from tests.support.memory_broker import MemoryBroker, MemoryStateLog
+from tests.support.memory_broker import MemoryBroker
+from tests.support.memory_transport import MemoryStateLog
 from tests.unit.pipeline.lives import (
     STATE,
     TOPIC,
@@ -146,7 +147,7 @@ def test_a_stream_that_was_reset_may_begin_anew_beside_a_legacy_state() -> None:
     assert life.run()
     life.die()
     assert reset_state(made, TEAL) is None
-    made._advised[TEAL.group, PLACE] = 50
+    made.commit_group_offsets(TEAL.group, {PLACE: 50})
     assert state_errors(transport(made, TEAL), TEAL, [PLACE]) == []
     assert Life(made, TEAL).run()
     assert [ranking["sequence"] for ranking in rankings(made, TEAL)] == 2 * list(range(1, 8))

@@ -21,7 +21,8 @@ from stream_fs.pipeline.partition.task import PartitionTask
 from stream_fs.pipeline.ports import OutgoingRecord, Partition
 from stream_fs.pipeline.settings import DeadLetterSettings
 from stream_fs.pipeline.transaction import Executor, run_inline
-from tests.support.memory_broker import Call, MemoryInput
+from tests.support.memory_broker import Call
+from tests.support.memory_transport import MemoryInput, MemoryTransport
 from tests.unit.pipeline.lives import (
     LETTERS,
     STATE,
@@ -154,7 +155,7 @@ def test_what_the_log_seems_to_hold_is_waited_for_so_long_and_no_longer(
 def test_the_records_of_an_open_transaction_are_not_waited_for(executor: Executor) -> None:
     made = broker()
     fill(made, VALUES)
-    producer = made.transport("other", {}).publisher(Partition(TOPIC, 0))
+    producer = MemoryTransport(made, "other", {}).publisher(Partition(TOPIC, 0))
     assert producer.acquire()
     producer.begin()
     producer.send([OutgoingRecord(TOPIC, None, value, partition=0) for value in VALUES])

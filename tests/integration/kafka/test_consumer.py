@@ -19,9 +19,9 @@ from stream_fs.kafka.consumer import KafkaConsumer
 from stream_fs.kafka.offsets import OffsetReader
 from stream_fs.kafka.settings import Property
 from stream_fs.pipeline.ports import Partition
-from tests.contracts.waiting import Member, until
 from tests.integration.kafka.backend import KafkaBackend
 from tests.integration.topics import PATIENCE_SECONDS, Topics
+from tests.support.waiting import Member, until
 
 
 @pytest.mark.parametrize("rebalance", Rebalance)

@@ -9,9 +9,9 @@ import pytest
 
 from stream_fs.kafka import Rebalance
 from stream_fs.pipeline.ports import Partition
-from tests.contracts.waiting import Member
 from tests.integration.kafka.backend import KafkaBackend
 from tests.integration.topics import PATIENCE_SECONDS, Topics
+from tests.support.waiting import Member
 
 PROCESSES, MEMBERS = 3, 3
 
@@ -26,7 +26,7 @@ def test_partitions_that_are_assigned_while_closing_are_never_reported(
     source = backend.transport().input([partition.topic], member)
     backend.assigned(1)  # without a poll: the client's callback is outstanding
     source.close()
-    assert member.mine == set()
+    assert member.assignment == set()
     assert "assigned" not in dict(member.events)
 
 

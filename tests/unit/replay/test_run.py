@@ -29,6 +29,7 @@ from stream_fs.replay.journal import Journal
 from stream_fs.replay.outputs import FileOutput, NoOutput, StreamOutput
 from stream_fs.replay.run import ADDED_FACTS, Plan, Summary, check_unchanged, replay, run_facts
 from stream_fs.replay.sources import Source
+from tests.support.replays import BAD, VALUES, Folder
 from tests.unit.pipeline.lives import (
     LETTERS,
     RANKINGS,
@@ -39,7 +40,6 @@ from tests.unit.pipeline.lives import (
     fill,
     settings,
 )
-from tests.unit.replay.replays import BAD, VALUES, Folder
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Waiting for what a broker does by itself, and no longer than reason allows."""
+"""Waiting for what a broker does asynchronously, with a timeout."""
 
 from __future__ import annotations
 
@@ -10,46 +10,46 @@ from stream_fs.pipeline.ports import Input, Partition, Publisher, StateLog, Stor
 from stream_fs.records import Message
 from tests.contracts.backend import Backend, Published
 
-PATIENCE_SECONDS = 60.0
-"""When to give up; far more than anything takes, also on a busy machine."""
+TIMEOUT_SECONDS = 60.0
+"""Far longer than anything takes, also on a busy machine."""
 
 
 def until(condition: Callable[[], bool], what: str) -> None:
-    """Call until it is true; every call is expected to wait a little or to make progress."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    """Call until it returns true; every call should wait a little or make progress."""
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     while not condition():
         if time.monotonic() > deadline:
             raise TimeoutError(what)
 
 
 def owner(publisher: Publisher) -> Publisher:
-    """The publisher, when it has taken over."""
+    """The publisher, once it is acquired."""
 
-    def taken() -> bool:
+    def acquired() -> bool:
         try:
             return publisher.acquire()
-        except RetriableError:  # it takes long; the call may be made again
+        except RetriableError:  # it takes long; the call may be repeated
             return False
 
-    until(taken, "the publisher does not take over")
+    until(acquired, "the publisher is acquired")
     return publisher
 
 
 def published(backend: Backend, topic: str, count: int, partition: int = 0) -> list[Published]:
-    """All committed records of a partition, when there are so many.
+    """All committed records of a partition, once there are `count`.
 
-    A broker may answer a commit before its readers see it.
+    A broker may answer a commit before readers see it.
     """
     until(
         lambda: len(backend.published(topic, partition)) >= count,
-        f"{count} records are not published in {topic}/{partition}",
+        f"{count} records are published in {topic}/{partition}",
     )
     return backend.published(topic, partition)
 
 
 def everything(log: StateLog, start: int = 0, end: int | None = None) -> list[StoredRecord]:
-    """All committed records of the log, or of a part of it."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    """All committed records of a log, or of a part of it."""
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     records = []
     for record in log.scan(start, log.end() if end is None else end):
         if record is not None:
@@ -60,35 +60,35 @@ def everything(log: StateLog, start: int = 0, end: int | None = None) -> list[St
 
 
 class Member:
-    """A member of the group that keeps what it is told and what it is given."""
+    """A group member that records events and messages."""
 
     def __init__(self) -> None:
         self.events: list[tuple[str, tuple[Partition, ...]]] = []
-        self.mine: set[Partition] = set()
+        self.assignment: set[Partition] = set()
         self.messages: dict[Partition, list[Message]] = {}
 
     def assigned(self, partitions: Sequence[Partition]) -> None:
         self.events.append(("assigned", tuple(partitions)))
-        assert self.mine.isdisjoint(partitions)
-        self.mine.update(partitions)
+        assert self.assignment.isdisjoint(partitions)
+        self.assignment.update(partitions)
 
     def revoked(self, partitions: Sequence[Partition]) -> None:
         self.events.append(("revoked", tuple(partitions)))
-        assert self.mine.issuperset(partitions)
-        self.mine.difference_update(partitions)
+        assert self.assignment.issuperset(partitions)
+        self.assignment.difference_update(partitions)
 
     def lost(self, partitions: Sequence[Partition]) -> None:
         self.events.append(("lost", tuple(partitions)))
-        self.mine.difference_update(partitions)
+        self.assignment.difference_update(partitions)
 
     def poll(self, source: Input, timeout: float = 0.05) -> None:
         for partition, messages in source.poll(timeout).items():
-            assert partition in self.mine, f"{partition} is not ours"
+            assert partition in self.assignment, f"{partition} is not assigned"
             assert messages, f"an empty batch of {partition}"
             self.messages.setdefault(partition, []).extend(messages)
 
     def polls(self, source: Input, condition: Callable[[], bool], what: str) -> None:
-        """Poll until something is true."""
+        """Poll until a condition holds."""
 
         def polled() -> bool:
             self.poll(source)
@@ -97,11 +97,11 @@ class Member:
         until(polled, f"waiting for {what}: {self.events}")
 
     def holds(self, source: Input, partitions: set[Partition]) -> None:
-        """Poll until exactly these partitions are ours."""
-        self.polls(source, lambda: self.mine == partitions, f"to hold {partitions}")
+        """Poll until exactly these partitions are assigned."""
+        self.polls(source, lambda: self.assignment == partitions, f"to hold {partitions}")
 
     def receives(self, source: Input, partition: Partition, count: int) -> list[Message]:
-        """Poll until so many messages of a partition are here; all of them."""
+        """Poll until `count` messages of a partition have arrived; returns all of them."""
         messages = self.messages.setdefault(partition, [])
         self.polls(source, lambda: len(messages) >= count, f"{count} messages of {partition}")
         return messages

@@ -9,8 +9,8 @@ import pytest
 from stream_fs.errors import FatalError, RetriableError
 from stream_fs.kafka import KafkaTransport
 from stream_fs.pipeline.ports import OutgoingRecord, Partition
-from tests.contracts.waiting import everything, owner, until
 from tests.integration.kafka.backend import KafkaBackend
+from tests.support.waiting import everything, owner, until
 
 
 def test_a_compacted_log_has_gaps(own_backend: KafkaBackend) -> None:

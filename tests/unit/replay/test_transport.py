@@ -1,7 +1,7 @@
-"""Files keep the contract of the pipeline's ports, as far as one partition and one process go.
+"""The file adapter keeps the contract of the ports, for one partition and one process.
 
-Left out is what files do not have: further partitions and groups, other people's transactions,
-retention, headers that come twice, and input that grows while it is read.
+Left out is what files do not have: further partitions and groups, foreign transactions, retention,
+repeated headers, and input that grows while it is read.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ VIEWS = (DeclaredView("a", 1),)
 
 
 class FileBackend:
-    """Files as `tests.contracts.backend.Backend`; what is published is written as dead letters."""
+    """Files as a `Backend`; published records are written as dead letters."""
 
     def __init__(self, folder: Path) -> None:
         self._input = folder / "input.jsonl"
@@ -52,9 +52,9 @@ class FileBackend:
     def transport(self, group: str = "group") -> FileTransport:
         assert group == "group"
         if self._made is None:
-            reading = RecordSequence([Source(str(self._input), "jsonl", VIEWS, "json")])
+            records = RecordSequence([Source(str(self._input), "jsonl", VIEWS, "json")])
             self._made = FileTransport(
-                Partition(TOPIC, 0), f"{TOPIC}.state", self._journal, self._outputs, reading
+                Partition(TOPIC, 0), f"{TOPIC}.state", self._journal, self._outputs, records
             )
         return self._made
 
@@ -102,17 +102,25 @@ def _closed(backend: FileBackend) -> object:
 
 class TestFilePublisher:
     _ = PublisherContract
-    test_committed_at_once = _.test_what_is_committed_is_published_at_once_and_not_before
-    test_nothing_to_send_is_fine = _.test_nothing_to_send_is_fine
-    test_what_is_aborted_never_happened = _.test_what_is_aborted_never_happened
-    test_a_new_owner = _.test_a_new_owner_voids_what_the_old_one_left_open
-    test_the_old_owner = _.test_the_old_owner_can_publish_nothing_more
-    test_who_was_fenced_may_take_over_again = _.test_who_was_fenced_may_take_over_again
-    test_an_owner_may_take_over_once_more = _.test_an_owner_may_take_over_once_more
-    test_a_fenced_publisher = _.test_a_fenced_publisher_can_be_aborted_and_closed
-    test_a_legacy_owner = _.test_a_legacy_owner_is_another_one
-    test_closing_voids_an_open_transaction = _.test_closing_voids_an_open_transaction
-    test_never_took_over = _.test_a_publisher_that_never_took_over_can_be_closed
+    test_committed_records_are_published_together_and_not_before = (
+        _.test_committed_records_are_published_together_and_not_before
+    )
+    test_an_empty_transaction = _.test_an_empty_transaction
+    test_aborted_records_are_not_published = _.test_aborted_records_are_not_published
+    test_a_new_owner_aborts_the_open_transaction_of_the_old_one = (
+        _.test_a_new_owner_aborts_the_open_transaction_of_the_old_one
+    )
+    test_the_old_owner_is_fenced = _.test_the_old_owner_is_fenced
+    test_a_fenced_publisher_can_acquire_again = _.test_a_fenced_publisher_can_acquire_again
+    test_an_owner_can_acquire_again = _.test_an_owner_can_acquire_again
+    test_a_fenced_publisher_can_be_aborted_and_closed = (
+        _.test_a_fenced_publisher_can_be_aborted_and_closed
+    )
+    test_a_legacy_publisher_is_another_owner = _.test_a_legacy_publisher_is_another_owner
+    test_closing_aborts_an_open_transaction = _.test_closing_aborts_an_open_transaction
+    test_a_publisher_that_was_not_acquired_can_be_closed = (
+        _.test_a_publisher_that_was_not_acquired_can_be_closed
+    )
 
 
 class TestJournalLog:
@@ -122,17 +130,21 @@ class TestJournalLog:
     test_a_tombstone = _.test_a_tombstone
     test_a_part_of_the_log = _.test_a_part_of_the_log
     test_it_can_be_scanned_again_and_again = _.test_it_can_be_scanned_again_and_again
-    test_a_scan_may_be_given_up = _.test_a_scan_may_be_given_up
-    test_what_came_later = _.test_what_came_later_is_found_by_a_later_scan
-    test_a_log_of_void_records_only = _.test_a_log_of_void_records_only
+    test_a_scan_may_be_abandoned = _.test_a_scan_may_be_abandoned
+    test_later_records_are_found_by_a_later_scan = _.test_later_records_are_found_by_a_later_scan
+    test_a_log_of_aborted_records_only = _.test_a_log_of_aborted_records_only
     test_the_end_is_behind_open_transactions = _.test_the_end_is_behind_open_transactions
-    test_a_log_that_was_not_scanned = _.test_a_log_that_was_not_scanned_can_be_closed
+    test_a_log_that_was_not_scanned_can_be_closed = _.test_a_log_that_was_not_scanned_can_be_closed
 
 
 class TestFileInput:
     _ = InputContract
     test_resuming_again_goes_to_the_new_offset = _.test_resuming_again_goes_to_the_new_offset
-    test_a_paused_partition = _.test_a_paused_partition_is_silent_until_it_is_resumed
-    test_nothing_is_unread = _.test_nothing_is_unread_when_everything_was_delivered
-    test_raised_out_of_poll = _.test_what_the_assignment_raises_comes_out_of_poll
-    test_raised_out_of_close = _.test_what_the_assignment_raises_comes_out_of_close
+    test_a_paused_partition_is_silent_until_it_is_resumed = (
+        _.test_a_paused_partition_is_silent_until_it_is_resumed
+    )
+    test_nothing_is_unread_when_everything_was_delivered = (
+        _.test_nothing_is_unread_when_everything_was_delivered
+    )
+    test_poll_raises_what_the_assignment_raises = _.test_poll_raises_what_the_assignment_raises
+    test_close_raises_what_the_assignment_raises = _.test_close_raises_what_the_assignment_raises
