@@ -1,4 +1,4 @@
-"""The page in a real browser: what it shows and to whom; the stream behind it is made up."""
+"""The status page in a real browser, over generated events."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from stream_fs.pipeline.ports import Partition
 from stream_fs.service.observability.status_document import Health
 from tests.browser.chromium import PATIENCE
 from tests.browser.conftest import MakeVisit
-from tests.browser.made_up import READY, MadeUp, configured
+from tests.browser.status_server import READY, StatusServer, configured
 
 expect.set_options(timeout=PATIENCE)
 
@@ -35,9 +35,9 @@ PHONES = [{"width": 360, "height": 740}, {"width": 390, "height": 844}]
 
 
 @pytest.fixture
-def made_up(tmp_path: Path) -> MadeUp:
+def server(tmp_path: Path) -> StatusServer:
     """One partition after three chunks."""
-    made = MadeUp(configured(tmp_path, {"views": VIEWS}))
+    made = StatusServer(configured(tmp_path, {"views": VIEWS}))
     made.take(FIRST)
     for chunk in (1, 2, 3):
         made.publish(FIRST, chunk, {"malformed": 2} if chunk == 2 else None)
@@ -45,8 +45,8 @@ def made_up(tmp_path: Path) -> MadeUp:
 
 
 @pytest.fixture
-def address(made_up: MadeUp) -> Iterator[str]:
-    with made_up.serving() as address:
+def address(server: StatusServer) -> Iterator[str]:
+    with server.serving() as address:
         yield address
 
 
@@ -64,7 +64,7 @@ def open_everything(page: Page) -> None:
     page.locator(".view").first.wait_for()
 
 
-def test_it_shows_the_status(made_up: MadeUp, address: str, visit: MakeVisit) -> None:
+def test_it_shows_the_status(server: StatusServer, address: str, visit: MakeVisit) -> None:
     page = visit(address).page
     expect(page).to_have_title("pumps: ready")
     expect(page.get_by_role("heading", level=1)).to_have_text("pumps")
@@ -87,15 +87,15 @@ def test_it_shows_the_status(made_up: MadeUp, address: str, visit: MakeVisit) ->
     letters = page.get_by_role("table", name="Dead letters").get_by_role("row").nth(1)
     expect(letters).to_contain_text("malformed")
     expect(letters).to_contain_text("pumps / 0, offsets 100–200")
-    last = made_up.publish(FIRST, 4)
-    expect(page.locator(".ranking .told").first).to_contain_text("ranking 4 · 400 records")
+    last = server.publish(FIRST, 4)
+    expect(page.locator(".ranking .note").first).to_contain_text("ranking 4 · 400 records")
     shown = page.locator(".view").first.locator("li .value").all_inner_texts()
     assert shown == [
         f"{last.ranking['pixels'].scores[i]:.3f}" for i in last.ranking["pixels"].order[:10]
     ]
 
 
-def test_names_are_text_whatever_they_say(address: str, visit: MakeVisit) -> None:
+def test_names_are_never_markup(address: str, visit: MakeVisit) -> None:
     page = visit(address).page
     expect(page.get_by_role("heading", level=4).nth(1)).to_have_text(HOSTILE)
     expect(page.locator(".view").nth(1).locator("li .name").first).to_contain_text(HOSTILE)
@@ -105,10 +105,10 @@ def test_names_are_text_whatever_they_say(address: str, visit: MakeVisit) -> Non
 
 @pytest.mark.parametrize("viewport", PHONES, ids=lambda size: str(size["width"]))
 def test_a_phone_never_scrolls_sideways(
-    made_up: MadeUp, address: str, visit: MakeVisit, viewport: dict[str, int]
+    server: StatusServer, address: str, visit: MakeVisit, viewport: dict[str, int]
 ) -> None:
     long = "abrokerwithaverylongname" * 10
-    made_up.health = Health(alive=True, ready=False, reason=f"waiting for the broker: {long}")
+    server.health = Health(alive=True, ready=False, reason=f"waiting for the broker: {long}")
     page = visit(address, viewport=viewport, is_mobile=True, has_touch=True).page
     open_everything(page)
     assert overflow(page) == 0
@@ -118,15 +118,15 @@ def test_a_phone_never_scrolls_sideways(
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("viewport", [WIDE, PHONES[1]], ids=["wide", "phone"])
-def test_nothing_is_wrong_to_see(
-    made_up: MadeUp, address: str, visit: MakeVisit, scheme: str, viewport: dict[str, int]
+def test_the_inspection_finds_no_fault(
+    server: StatusServer, address: str, visit: MakeVisit, scheme: str, viewport: dict[str, int]
 ) -> None:
     """Structure, alternatives in text, and contrast."""
     states: list[events.Phase] = ["taking_over", "restoring", "replaying", "running"]
     for number, phase in enumerate(states, start=1):
-        made_up.observe(events.PhaseChanged(Partition("pumps", number), phase))
-    made_up.observe(events.Fenced(Partition("pumps", 5), "epoch", final=False))
-    made_up.observe(events.RestoreFailed(Partition("pumps", 6), "timed out"))
+        server.observe(events.PhaseChanged(Partition("pumps", number), phase))
+    server.observe(events.Fenced(Partition("pumps", 5), "epoch", final=False))
+    server.observe(events.RestoreFailed(Partition("pumps", 6), "timed out"))
     page = visit(address, viewport=viewport, color_scheme=scheme).page
     open_everything(page)
     assert page.evaluate(INSPECTION) == []
@@ -135,20 +135,22 @@ def test_nothing_is_wrong_to_see(
 
 
 def test_partitions_are_said_to_be_of_this_process(
-    made_up: MadeUp, address: str, visit: MakeVisit
+    server: StatusServer, address: str, visit: MakeVisit
 ) -> None:
     page = visit(address).page
     value = page.locator("#figures div", has_text="Partitions here").locator(".value")
     expect(value).to_have_text("1")
-    made_up.observe.stream_partitions({FIRST.topic: 4})
+    server.observe.stream_partitions({FIRST.topic: 4})
     expect(value).to_have_text("1 of 4")
     heading = page.get_by_role("heading", name="Partitions of this process")
     expect(heading).to_be_visible()
 
 
-def test_it_can_be_used_by_keyboard_alone(made_up: MadeUp, address: str, visit: MakeVisit) -> None:
-    made_up.take(Partition("pumps", 1))
-    made_up.publish(Partition("pumps", 1), 1)
+def test_it_can_be_used_by_keyboard_alone(
+    server: StatusServer, address: str, visit: MakeVisit
+) -> None:
+    server.take(Partition("pumps", 1))
+    server.publish(Partition("pumps", 1), 1)
     page = visit(address, viewport=WIDE).page
     page.locator(".view").first.wait_for()
     reached = []
@@ -178,7 +180,7 @@ def test_it_can_be_used_by_keyboard_alone(made_up: MadeUp, address: str, visit: 
     page.keyboard.press("Tab")
     expect(second.locator("canvas").first).to_be_focused()
     page.keyboard.press("ArrowDown")
-    best = made_up.observe.status(READY, None).rankings[1].views[0].features[0]
+    best = server.observe.status(READY, None).rankings[1].views[0].features[0]
     expect(second.locator(".readout").first).to_contain_text(f"{best.relevance:.3f} at [")
     for key in ["ArrowUp"] * 3 + ["ArrowLeft"] * 4 + ["ArrowRight"]:
         page.keyboard.press(key)
@@ -189,32 +191,34 @@ def test_it_can_be_used_by_keyboard_alone(made_up: MadeUp, address: str, visit: 
 
 
 def test_what_is_open_or_has_the_focus_stays_so(
-    made_up: MadeUp, address: str, visit: MakeVisit
+    server: StatusServer, address: str, visit: MakeVisit
 ) -> None:
-    made_up.take(Partition("pumps", 1))
-    made_up.publish(Partition("pumps", 1), 1)
+    server.take(Partition("pumps", 1))
+    server.publish(Partition("pumps", 1), 1)
     page = visit(address).page
     second = page.locator("details.ranking").nth(1)
     second.locator("summary").press("Enter")
-    made_up.publish(Partition("pumps", 1), 2)
-    made_up.take(Partition("earlier", 0))
-    made_up.publish(Partition("earlier", 0), 1)
+    server.publish(Partition("pumps", 1), 2)
+    server.take(Partition("earlier", 0))
+    server.publish(Partition("earlier", 0), 1)
     third = page.locator("details.ranking").nth(2)
-    expect(third.locator("summary .told")).to_contain_text("ranking 2")
+    expect(third.locator("summary .note")).to_contain_text("ranking 2")
     expect(third.locator(".view").first).to_be_visible()
     expect(third.locator("summary")).to_be_focused()
-    made_up.observe(events.PartitionReleased(FIRST))
+    server.observe(events.PartitionReleased(FIRST))
     expect(page.locator("details.ranking")).to_have_count(2)
     expect(page.locator("details.ranking").nth(1).locator("summary")).to_be_focused()
 
 
-def test_many_partitions_are_told_in_short(made_up: MadeUp, address: str, visit: MakeVisit) -> None:
+def test_many_partitions_are_summarised(
+    server: StatusServer, address: str, visit: MakeVisit
+) -> None:
     for number in range(1, 32):
-        made_up.take(Partition("pumps", number))
-        made_up.publish(Partition("pumps", number), 1)
-    made_up.observe(events.PhaseChanged(Partition("pumps", 32), "restoring"))
+        server.take(Partition("pumps", number))
+        server.publish(Partition("pumps", number), 1)
+    server.observe(events.PhaseChanged(Partition("pumps", 32), "restoring"))
     page = visit(address, viewport=WIDE).page
-    expect(page.locator("#partitions-told")).to_have_text("32 running, 1 restoring")
+    expect(page.locator("#partitions-states")).to_have_text("32 running, 1 restoring")
     assert page.locator("#partitions").evaluate("element => element.open") is False
     expect(page.locator("details.ranking")).to_have_count(32)
     assert page.locator(".view").count() == len(VIEWS), "what is closed is not drawn"
@@ -223,8 +227,8 @@ def test_many_partitions_are_told_in_short(made_up: MadeUp, address: str, visit:
     assert overflow(page) == 0
 
 
-def test_it_says_since_when_it_is_not_up_to_date(made_up: MadeUp, visit: MakeVisit) -> None:
-    with made_up.serving() as address:
+def test_it_shows_since_when_it_is_out_of_date(server: StatusServer, visit: MakeVisit) -> None:
+    with server.serving() as address:
         there = visit(address)
         page = there.page
         expect(page.locator("#state")).to_have_text("Ready")
@@ -234,17 +238,17 @@ def test_it_says_since_when_it_is_not_up_to_date(made_up: MadeUp, visit: MakeVis
     )
     expect(page).to_have_title("Not up to date")
     expect(page.locator("body")).to_have_class("old")
-    made_up.publish(FIRST, 4)
-    with made_up.serving():
+    server.publish(FIRST, 4)
+    with server.serving():
         expect(page.locator("#notice")).to_be_hidden()
-        expect(page.locator(".ranking .told").first).to_contain_text("ranking 4")
+        expect(page.locator(".ranking .note").first).to_contain_text("ranking 4")
         expect(page.locator("body")).not_to_have_class("old")
-    # The browser itself complains of an address that nobody listens on.
+    # The browser itself logs the refused connection.
     assert all("Failed to load resource" in complaint for complaint in there.complaints)
     there.complaints.clear()
 
 
-def test_it_asks_nothing_while_nobody_looks(address: str, visit: MakeVisit) -> None:
+def test_a_hidden_page_sends_no_request(address: str, visit: MakeVisit) -> None:
     def prepare(page: Page) -> None:
         page.clock.install()
         page.add_init_script(

@@ -1,4 +1,4 @@
-"""The page of a real service that a real broker feeds: it tells the truth, again and again."""
+"""The status page of a real service with a real broker, against what was published."""
 
 from __future__ import annotations
 
@@ -75,8 +75,8 @@ def of_partitions(page: Page) -> Locator:
 def reach(page: Page, sequence: int) -> None:
     """Wait until the page shows this ranking of every partition."""
     for number in range(PARTITIONS):
-        told = of_partitions(page).nth(number).locator("summary .told")
-        expect(told).to_contain_text(f"ranking {sequence} ")
+        about = of_partitions(page).nth(number).locator("summary .note")
+        expect(about).to_contain_text(f"ranking {sequence} ")
 
 
 def assert_merged_comes_first(page: Page, stream: Stream, chunk: int) -> None:
@@ -94,7 +94,7 @@ def assert_merged_comes_first(page: Page, stream: Stream, chunk: int) -> None:
     ranking = stream.merged()[-1]
     block = page.locator("details.ranking").first
     expect(block.get_by_role("heading", level=3)).to_have_text("Whole stream")
-    expect(block.locator("summary .told")).to_contain_text(f"ranking {ranking['sequence']} ")
+    expect(block.locator("summary .note")).to_contain_text(f"ranking {ranking['sequence']} ")
     if not block.evaluate("element => element.open"):
         block.locator("summary").press("Enter")
     for place, view in enumerate(ranking["views"]):
@@ -110,7 +110,7 @@ def assert_merged_comes_first(page: Page, stream: Stream, chunk: int) -> None:
 
 
 def assert_shown(block: Locator, ranking: dict[str, Any]) -> None:
-    """Whether the page says of a ranking what its subscribers read."""
+    """Compare the page with a published ranking."""
     if not block.evaluate("element => element.open"):
         block.locator("summary").press("Enter")
     expect(block.get_by_role("heading", level=3)).to_have_text(
@@ -142,20 +142,21 @@ def assert_shown(block: Locator, ranking: dict[str, Any]) -> None:
         assert card.locator("canvas").is_visible() == (view["name"] != "profile")
 
 
-def assert_told(status: dict[str, Any], rankings: list[dict[str, Any]]) -> None:
-    """Whether `/api/status` says of the rankings what their subscribers read, to the last bit."""
+def assert_status(status: dict[str, Any], rankings: list[dict[str, Any]]) -> None:
+    """Compare `/api/status` with the published rankings, to the last bit."""
     assert errors_in("status", status) == []
     assert [found["sequence"] for found in status["partitions"]] == [
         ranking["sequence"] for ranking in rankings
     ]
-    partitions = [told for told in status["rankings"] if told["scope"] == "partition"]
-    for place, told, ranking in zip(status["partitions"], partitions, rankings, strict=True):
+    partitions = [one for one in status["rankings"] if one["scope"] == "partition"]
+    for place, shown, ranking in zip(status["partitions"], partitions, rankings, strict=True):
         for key in ("scope", "topic", "partition", "sequence", "preset", "score", "model"):
-            assert told[key] == ranking[key]
-        assert told["records"] == ranking["records"]["total"]
+            assert shown[key] == ranking[key]
+        assert shown["records"] == ranking["records"]["total"]
         assert place["commit"]["offsets"] == ranking["offsets"]
-        for view, published in zip(told["views"], ranking["views"], strict=True):
+        for view, published in zip(shown["views"], ranking["views"], strict=True):
             assert (view["name"], view["weight"]) == (published["name"], published["weight"])
+            assert view["imputed"] == ranking["records"]["imputed"][view["name"]]
             assert view["overlap"] == ranking["selection"][view["name"]]["overlap"]
             assert view["top"] == len(published["features"])
             features = [{k: v for k, v in f.items() if v is not None} for f in view["features"]]
@@ -177,7 +178,7 @@ def test_the_page_of_a_service(
     rankings = newest(stream)
     for number, ranking in enumerate(rankings):
         assert_shown(of_partitions(page).nth(number), ranking)
-    assert_told(json.loads(service.get("/api/status")[1]), rankings)
+    assert_status(json.loads(service.get("/api/status")[1]), rankings)
     for path in ("/", "/api/status"):
         assert SECRET not in service.get(path)[1], path
 
@@ -185,7 +186,7 @@ def test_the_page_of_a_service(
     take(there, picture)
     assert 10_000 < picture.stat().st_size < LARGEST
 
-    # It goes on by itself; bad records are told by reason.
+    # It goes on by itself; bad records are shown by reason.
     feed(stream, 1, seed=1, bad=0.05)
     feed(stream, 1, seed=2)
     reach(page, 4)
@@ -200,7 +201,7 @@ def test_the_page_of_a_service(
     own_broker.stop()
     expect(page.locator("#state")).to_have_text("Waiting for the broker")
     expect(page.locator("#notice")).to_contain_text("Waiting for the broker: ")
-    expect(page.locator("#partitions-told")).to_have_text(f"{PARTITIONS} waiting for the broker")
+    expect(page.locator("#partitions-states")).to_have_text(f"{PARTITIONS} waiting for the broker")
     rows = page.get_by_role("table", name="partitions").locator("td[data-label=State]")
     expect(rows).to_have_text(["Waiting for the broker"] * PARTITIONS)
     expect(of_partitions(page)).to_have_count(PARTITIONS)
@@ -208,14 +209,14 @@ def test_the_page_of_a_service(
     # And with the broker it is as before.
     own_broker.start()
     expect(page.locator("#state")).to_have_text("Ready")
-    expect(page.locator("#partitions-told")).to_have_text(f"{PARTITIONS} running")
+    expect(page.locator("#partitions-states")).to_have_text(f"{PARTITIONS} running")
     expect(page.locator("#notice")).to_be_hidden()
     feed(stream, 1, seed=3)
     reach(page, 5)
     rankings = newest(stream)
     for number, ranking in enumerate(rankings):
         assert_shown(of_partitions(page).nth(number), ranking)
-    assert_told(json.loads(service.get("/api/status")[1]), rankings)
+    assert_status(json.loads(service.get("/api/status")[1]), rankings)
     assert_merged_comes_first(page, stream, 5)
 
 

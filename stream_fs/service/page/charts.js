@@ -1,11 +1,11 @@
-// Small drawings, each with a text that says the same.
+// Small drawings, each with an equivalent text.
 
 import { draw, make, mark, say } from "./elements.js";
 
 const WIDTH = 120;
 const HEIGHT = 30;
 
-/** A line over the rankings. */
+/** A line over the sequence of rankings. */
 export class Sparkline {
   constructor() {
     this.area = draw("path", { class: "area" });
@@ -17,10 +17,10 @@ export class Sparkline {
     }, this.title, this.area, this.line, this.dot);
   }
 
-  /** `values` may have holes; `most` is the upper end of the scale, 0 the lower. */
+  /** `values` may contain nulls; the scale is from 0 to `most`. */
   show(what, positions, values, most, format) {
     const points = positions.map((x, index) => [x, values[index]]).filter(([, y]) => y !== null);
-    this.tell(what, points, format);
+    this.describe(what, points, format);
     const first = positions[0];
     const span = Math.max(1, positions[positions.length - 1] - first);
     const at = ([x, y]) => {
@@ -35,7 +35,7 @@ export class Sparkline {
       ? `M${path}L${at([right[0], 0])}L${at([left[0], 0])}Z` : "");
   }
 
-  tell(what, points, format) {
+  describe(what, points, format) {
     const values = points.map(([, y]) => y);
     const text = values.length === 0
       ? `${what}: no values yet`
@@ -47,11 +47,11 @@ export class Sparkline {
   }
 }
 
-/** How full something is, with the numbers beside it. */
+/** A fill level, with its numbers. */
 export class Gauge {
   constructor(label) {
     this.filled = make("span");
-    // Not the element of that name, which every browser draws otherwise.
+    // Not the element `meter`, which every browser draws differently.
     this.meter = make("span", { class: "bar", role: "meter", "aria-label": label }, this.filled);
     this.text = make("span");
     this.element = make("span", { class: "gauge" }, this.meter, this.text);

@@ -1,5 +1,5 @@
-// Elements, made once and then brought up to date in place, so that what is open or has the focus
-// stays so. Data become text and attributes, never markup.
+// Elements, created once and updated in place, so that open parts stay open and the focus is kept.
+// Data become text and attributes, never markup.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -8,7 +8,7 @@ export function make(tag, attributes = {}, ...children) {
   return filled(document.createElement(tag), attributes, children);
 }
 
-/** The same for drawings. */
+/** The same for SVG. */
 export function draw(tag, attributes = {}, ...children) {
   return filled(document.createElementNS(SVG, tag), attributes, children);
 }
@@ -19,31 +19,31 @@ function filled(element, attributes, children) {
   return element;
 }
 
-/** Change a text only where it differs: a live region speaks on every change. */
+/** Set a text only if it differs: a screen reader announces every change of a live region. */
 export function say(element, text) {
-  const said = String(text);
-  if (element.textContent !== said) element.textContent = said;
+  const wanted = String(text);
+  if (element.textContent !== wanted) element.textContent = wanted;
 }
 
-/** Change an attribute only where it differs. */
+/** Set an attribute only if it differs. */
 export function mark(element, name, value) {
-  const said = String(value);
-  if (element.getAttribute(name) !== said) element.setAttribute(name, said);
+  const wanted = String(value);
+  if (element.getAttribute(name) !== wanted) element.setAttribute(name, wanted);
 }
 
 const kept = new WeakMap();
 
 /**
- * Let the children of an element be one for each item, in their order.
+ * Keep one child of `parent` for each item, in the order of the items.
  *
- * `create` makes what belongs to an item, an object with its `element`; `update` brings it up to
- * date. Items are the same where their keys are.
+ * `create` returns an object with the `element` of an item; `update` shows the item in it. Items are
+ * identified by their keys.
  */
 export function keep(parent, items, key, create, update) {
   if (!kept.has(parent)) kept.set(parent, new Map());
   const known = kept.get(parent);
   const names = new Set(items.map(key));
-  // First, so that nobody has to move: an element that moves loses the focus.
+  // Removed first, so that the others do not move: an element that moves loses the focus.
   for (const [name, part] of known) {
     if (names.has(name)) continue;
     part.element.remove();

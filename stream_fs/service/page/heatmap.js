@@ -1,5 +1,5 @@
-// The scores of a view that has a shape, as a grid of colours; the features that lead the ranking
-// have a frame. A pointer or the arrow keys read the cells one by one.
+// Scores of a view that has a shape, as a grid of colours; leading features are framed. A pointer or
+// the arrow keys read single cells.
 
 import { make, mark, say } from "./elements.js";
 import { decimal } from "./numbers.js";
@@ -8,13 +8,13 @@ const SIZE = 416;
 const STOPS = ["--heat-0", "--heat-1", "--heat-2", "--heat-3"];
 const MOVES = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
 
-/** Rows and columns: of more than two axes, all but the first lie side by side. */
+/** Rows and columns; with more than two axes, all but the first are side by side. */
 export function grid(shape) {
   if (shape.length === 1) return [1, shape[0]];
   return [shape[0], shape.slice(1).reduce((product, length) => product * length, 1)];
 }
 
-/** Where a feature lies: [row, column], or as many axes as there are. */
+/** Position of a feature: [row, column], or one index for each axis. */
 export function spot(index, shape) {
   const places = [];
   for (const length of [...shape].reverse()) {
@@ -39,7 +39,7 @@ export class HeatMap {
     for (const end of ["pointerleave", "blur"]) {
       this.canvas.addEventListener(end, () => this.look(null));
     }
-    // Colours are those of the scheme in use.
+    // Colours of the current scheme, light or dark.
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.paint());
   }
 
@@ -127,7 +127,7 @@ function channels(colour) {
   return [0, 2, 4].map((start) => parseInt(digits.slice(start, start + 2), 16));
 }
 
-/** The colour at a share of the way along the stops. */
+/** The colour at a fraction of the gradient. */
 function mixed(stops, along) {
   const place = along * (stops.length - 1);
   const index = Math.min(stops.length - 2, Math.floor(place));

@@ -1,21 +1,21 @@
-// Asks for the status every two seconds, and shows it. Everything on the page comes from there.
+// Fetches the status every two seconds and shows it. All content of the page comes from it.
 
 import { Gauge } from "./charts.js";
 import { keep, make, mark, say } from "./elements.js";
 import { ago, bytes, clock, counted, duration, rate, whole } from "./numbers.js";
 import { Rankings } from "./rankings.js";
-import { reasonText, serviceState, stateKind, statesTold, stateText } from "./states.js";
+import { reasonText, serviceState, stateKind, stateSummary, stateText } from "./states.js";
 import { Table } from "./table.js";
 
-const EVERY = 2000;
-const LONGEST = 30000;
-const PATIENCE = 10000;
+const INTERVAL = 2000;
+const MAX_INTERVAL = 30000;
+const TIMEOUT = 10000;
 const FEW_PARTITIONS = 8;
 
 const find = (id) => document.getElementById(id);
 const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
 
-// --- the parts of the page --------------------------------------------------------------------
+// --- parts of the page ------------------------------------------------------------------------
 
 const gauges = new WeakMap();
 
@@ -76,7 +76,7 @@ const letters = new Table(find("letters-table"), "Dead letters by reason", [
 
 const rankings = new Rankings(find("rankings-list"), find("rankings-none"));
 
-// Those of this process, and how many the stream has, where it is known.
+// Partitions of this process, out of those of the stream where their number is known.
 function partitionsHere({ partitions, stream_partitions: total }) {
   const here = whole(partitions.length);
   return total ? `${here} of ${whole(total)}` : here;
@@ -88,7 +88,7 @@ function figures(status) {
   const [last] = status.partitions.filter((row) => row.commit)
     .sort((one, other) => one.commit.age_seconds - other.commit.age_seconds);
   return [
-    ["Partitions here", partitionsHere(status), statesTold(status.partitions) || "none yet"],
+    ["Partitions here", partitionsHere(status), stateSummary(status.partitions) || "none yet"],
     ["Records", whole(sum(records)), rate(sum(status.partitions.map((row) => row.records.rate)))],
     ["Lag", lags.length ? whole(sum(lags)) : "–", "records not read yet"],
     ["Last commit", last ? ago(last.commit.age_seconds) : "–",
@@ -124,8 +124,8 @@ function show(status) {
     find("partitions").open = status.partitions.length <= FEW_PARTITIONS;
     opened = true;
   }
-  say(find("partitions-told"), statesTold(status.partitions) || "none yet");
-  // What keeps all of them waiting is told once, above.
+  say(find("partitions-states"), stateSummary(status.partitions) || "none yet");
+  // A reason that all partitions share is shown once, in the notice.
   const common = status.health.reason ?? "";
   partitions.show(status.partitions.map((row) =>
     ({ ...row, own: row.reason !== null && common.includes(row.reason) ? null : row.reason })));
@@ -141,7 +141,7 @@ function notice(kind, text) {
   say(place, text && text[0].toUpperCase() + text.slice(1));
 }
 
-// A link to a ranking opens it.
+// A link to a ranking expands it.
 function follow() {
   const target = find(decodeURIComponent(location.hash.slice(1)));
   if (target?.tagName !== "DETAILS") return;
@@ -150,49 +150,49 @@ function follow() {
 }
 addEventListener("hashchange", follow);
 
-// --- asking -----------------------------------------------------------------------------------
+// --- requests ---------------------------------------------------------------------------------
 
-let [version, heard, failures, timer, asking] = [null, null, 0, undefined, false];
+let [version, answered, failures, timer, requesting] = [null, null, 0, undefined, false];
 
-async function ask() {
-  const answer = await fetch("api/status", { cache: "no-store", signal: AbortSignal.timeout(PATIENCE) });
-  if (!answer.ok) throw new Error(`it says ${answer.status}`);
+async function request() {
+  const answer = await fetch("api/status", { cache: "no-store", signal: AbortSignal.timeout(TIMEOUT) });
+  if (!answer.ok) throw new Error(`HTTP status ${answer.status}`);
   return answer.json();
 }
 
 function unanswered(delay) {
   document.body.classList.add("old");
   document.title = "Not up to date";
-  const since = heard === null ? "The service does not answer" : `Not up to date: the service has not answered since ${clock(heard)}`;
-  notice("bad", `${since}. Trying again every ${duration(delay / 1000)}.`);
+  const since = answered === null ? "The service does not answer" : `Not up to date: the service has not answered since ${clock(answered)}`;
+  notice("bad", `${since}. Retrying every ${duration(delay / 1000)}.`);
 }
 
-async function turn() {
+async function refresh() {
   clearTimeout(timer);
-  if (asking || document.hidden) return;
-  asking = true;
+  if (requesting || document.hidden) return;
+  requesting = true;
   const began = performance.now();
   let status = null;
   try {
-    status = await ask();
+    status = await request();
   } catch {
     failures += 1;
   }
-  asking = false;
-  // Whatever takes long is not asked for as often.
-  const every = Math.max(EVERY, 5 * (performance.now() - began));
-  const delay = Math.min(LONGEST, status ? every : EVERY * 2 ** (failures - 1));
-  timer = setTimeout(turn, delay);
+  requesting = false;
+  // A slow request is repeated less often.
+  const interval = Math.max(INTERVAL, 5 * (performance.now() - began));
+  const delay = Math.min(MAX_INTERVAL, status ? interval : INTERVAL * 2 ** (failures - 1));
+  timer = setTimeout(refresh, delay);
   if (status === null) {
     unanswered(delay);
     return;
   }
   // Another version of the service has another page.
   if (version !== null && version !== status.version) location.reload();
-  [version, heard, failures] = [status.version, Date.now(), 0];
+  [version, answered, failures] = [status.version, Date.now(), 0];
   document.body.classList.remove("old");
   show(status);
 }
 
-document.addEventListener("visibilitychange", turn);
-turn().then(follow);
+document.addEventListener("visibilitychange", refresh);
+refresh().then(follow);

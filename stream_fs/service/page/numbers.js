@@ -10,14 +10,14 @@ export const whole = (value) => (known(value) ? WHOLE.format(value) : UNKNOWN);
 
 export const share = (value) => (known(value) ? SHARE.format(value) : UNKNOWN);
 
-/** With three places, or where that would say too little or too much, as a power of ten. */
+/** Three decimal places; very small and very large values in scientific notation. */
 export function decimal(value) {
   if (!known(value)) return UNKNOWN;
   if (value === 0 || (Math.abs(value) >= 0.001 && Math.abs(value) < 1000)) return value.toFixed(3);
   return value.toExponential(1);
 }
 
-/** Records a second. */
+/** Records per second. */
 export function rate(value) {
   if (value === 0) return "0/s";
   return value < 10 ? `${value.toFixed(1)}/s` : `${WHOLE.format(value)}/s`;
@@ -35,7 +35,7 @@ export function duration(seconds) {
 
 export const ago = (seconds) => `${duration(seconds)} ago`;
 
-/** The time of day; with the date where it is not today's. */
+/** The time of day, with the date unless it is today. */
 export function clock(milliseconds) {
   const time = new Date(milliseconds);
   const today = time.toDateString() === new Date().toDateString();

@@ -1,4 +1,4 @@
-// The newest rankings: one block for each, and in it one card for each view.
+// The newest rankings: one block each, with one card for each view.
 
 import { Sparkline } from "./charts.js";
 import { keep, make, mark, say } from "./elements.js";
@@ -27,14 +27,14 @@ export class Rankings {
 class Ranking {
   constructor(open) {
     this.title = make("h3");
-    this.told = make("span", { class: "told" });
+    this.about = make("span", { class: "note" });
     this.weights = make("span", { class: "weights" });
     this.views = make("div", { class: "views" });
     this.foot = make("p", { class: "foot" });
     this.element = make("details", { class: "block ranking" },
-      make("summary", {}, this.title, this.told, this.weights), this.views, this.foot);
+      make("summary", {}, this.title, this.about, this.weights), this.views, this.foot);
     this.element.open = open;
-    // What is closed is not drawn.
+    // Collapsed blocks are not drawn.
     this.element.addEventListener("toggle", () => this.fill());
   }
 
@@ -43,7 +43,7 @@ class Ranking {
     mark(this.element, "id", `ranking-${rankingKey(ranking)}`);
     say(this.title, title(ranking));
     const age = ago((now - ranking.time) / 1000);
-    say(this.told, `ranking ${whole(ranking.sequence)} · ${counted(ranking.records, "record")} · ${age}`);
+    say(this.about, `ranking ${whole(ranking.sequence)} · ${counted(ranking.records, "record")} · ${age}`);
     say(this.weights, [...ranking.views].sort((one, other) => other.weight - one.weight).slice(0, 3)
       .map((view) => `${view.name} ${decimal(view.weight)}`).join(" · "));
     say(this.foot, `Published at ${clock(ranking.time)} · preset ${ranking.preset}, score `
@@ -63,7 +63,7 @@ class Ranking {
 class View {
   constructor() {
     this.name = make("h4");
-    this.size = make("span", { class: "told" });
+    this.size = make("span", { class: "note" });
     this.trends = { weight: new Trend(), missing: new Trend(), overlap: new Trend() };
     this.imputed = make("p", { class: "label imputed" });
     this.features = make("ol", { class: "features" });
@@ -86,7 +86,7 @@ class View {
     const { weight, missing, overlap } = this.trends;
     weight.show("Weight", decimal(view.weight), sequence, history.weight, heaviest, decimal);
     missing.show("Missing", share(view.missing), sequence, history.missing, 1, share);
-    // The ranking of a whole stream is of no chunk that could lack something.
+    // A merged ranking has no chunk that rows could be missing from.
     missing.element.hidden = history.missing.every((value) => value === null);
     this.imputed.hidden = !view.imputed;
     if (view.imputed) {
@@ -114,7 +114,7 @@ function feature() {
   return { element: make("li", {}, name, track, value), name, bar, value };
 }
 
-/** A value, and how it came to be. */
+/** A value and its history. */
 class Trend {
   constructor() {
     this.label = make("span", { class: "label" });

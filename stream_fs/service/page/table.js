@@ -1,12 +1,12 @@
-// A table that becomes a list of cards where there is little room.
+// A table that becomes a list of cards on narrow screens.
 //
-// The roles are said explicitly, because a table that is laid out otherwise loses them.
+// Its roles are explicit, because a table with another layout loses them.
 
 import { keep, make, mark, say } from "./elements.js";
 
 /**
  * `columns` are [heading, text of a row, more]; `more.head` marks the column that names the row,
- * `more.fill` fills the cell itself, `more.number` puts it to the right.
+ * `more.fill` fills the cell itself, `more.number` aligns it to the right.
  */
 export class Table {
   constructor(place, caption, columns, key) {

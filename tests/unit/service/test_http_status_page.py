@@ -1,4 +1,4 @@
-"""The page as it is served: its parts, their types, and what a browser is told to allow."""
+"""The page as served: its parts, their types, and the content security policy."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_nothing_comes_from_elsewhere_and_nothing_is_inline(server: WebServer) -
     assert not re.search(r"\bstyle=|\bon[a-z]+=|<style|<script>", page)
 
 
-def test_a_browser_is_told_to_run_only_what_is_served_here(server: WebServer) -> None:
+def test_the_policy_allows_only_scripts_of_this_server(server: WebServer) -> None:
     policy = ask(server, "/")[1]["Content-Security-Policy"]
     rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
     assert rules["default-src"] == "'none'"

@@ -1,4 +1,4 @@
-"""Metrics: each is declared by the rules, has its value from events, goes with its partition."""
+"""Metrics: how they are declared, their values after events, and their removal."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ NOW = 1_700_000_000.0
 
 
 class Watched:
-    """An observer with its registry, and a way to read a value."""
+    """An observer and its registry."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -85,14 +85,14 @@ def test_a_quantity_has_its_unit_at_the_end_of_its_name() -> None:
     assert ends - without_unit == {"records", "ratio", "seconds", "bytes"}
 
 
-def test_every_declared_metric_appears_after_a_life_with_every_event(watched: Watched) -> None:
+def test_every_metric_has_a_series_after_every_event(watched: Watched) -> None:
     for event in (*partition_events(), *merge_events()):
         watched.observe(event)
     silent = [metric.name for metric in watched.registry.collect() if not metric.samples]
     assert silent == []
 
 
-def test_values_after_a_life_with_every_event(watched: Watched) -> None:
+def test_values_after_every_event_of_a_partition(watched: Watched) -> None:
     for event in partition_events():
         watched.observe(event)
     value = watched.value
@@ -139,7 +139,7 @@ def test_values_after_a_life_with_every_event(watched: Watched) -> None:
     assert value("stream_fs_replay_divergences_total") == 1
 
 
-def test_the_build_tells_its_version(watched: Watched) -> None:
+def test_the_build_has_its_version(watched: Watched) -> None:
     (build,) = (m for m in watched.registry.collect() if m.name == "stream_fs_build")
     (sample,) = build.samples
     assert sample.name == "stream_fs_build_info"
@@ -147,16 +147,16 @@ def test_the_build_tells_its_version(watched: Watched) -> None:
     assert sample.value == 1
 
 
-def test_readiness_is_asked_for_at_every_scrape(watched: Watched) -> None:
-    def told() -> float | None:
+def test_readiness_is_checked_at_every_scrape(watched: Watched) -> None:
+    def exported() -> float | None:
         return watched.registry.get_sample_value("stream_fs_ready", {"stream": "stream"})
 
-    assert told() == 0
+    assert exported() == 0
     ready = True
     watched.observe.ready_when(lambda: ready)
-    assert told() == 1
+    assert exported() == 1
     ready = False
-    assert told() == 0
+    assert exported() == 0
 
 
 def test_the_open_chunk_is_never_fuller_than_full(watched: Watched) -> None:
@@ -168,13 +168,13 @@ def test_the_open_chunk_is_never_fuller_than_full(watched: Watched) -> None:
     assert watched.value("stream_fs_chunk_fill_ratio") == 4 / 8
 
 
-def test_a_chunk_without_snapshot_leaves_its_size_alone(watched: Watched) -> None:
+def test_a_chunk_without_snapshot_does_not_change_its_size(watched: Watched) -> None:
     watched.observe(committed(snapshot_bytes=4096))
     watched.observe(committed(snapshot_bytes=0))
     assert watched.value("stream_fs_snapshot_bytes") == 4096
 
 
-def test_the_series_of_a_partition_go_with_it(watched: Watched) -> None:
+def test_a_released_partition_has_no_series(watched: Watched) -> None:
     before = watched.series()
     for event in partition_events(THERE):
         watched.observe(event)
@@ -189,7 +189,7 @@ def test_the_series_of_a_partition_go_with_it(watched: Watched) -> None:
     assert watched.series() == before
 
 
-def test_a_partition_may_be_released_that_had_no_series(watched: Watched) -> None:
+def test_a_partition_without_series_can_be_released(watched: Watched) -> None:
     before = watched.series()
     watched.observe(restored())
     watched.observe(events.PartitionReleased(HERE))
@@ -197,7 +197,7 @@ def test_a_partition_may_be_released_that_had_no_series(watched: Watched) -> Non
     assert watched.series() == before
 
 
-def test_a_partition_that_comes_back_starts_to_count_again(watched: Watched) -> None:
+def test_a_partition_acquired_again_counts_from_zero(watched: Watched) -> None:
     for _ in range(2):
         watched.observe(committed())
         watched.observe(committed())
@@ -205,7 +205,7 @@ def test_a_partition_that_comes_back_starts_to_count_again(watched: Watched) -> 
         watched.observe(events.PartitionReleased(HERE))
 
 
-def test_every_series_of_a_partition_says_which(watched: Watched) -> None:
+def test_every_series_of_a_partition_has_its_labels(watched: Watched) -> None:
     for event in partition_events():
         watched.observe(event)
     for metric in watched.registry.collect():
@@ -213,7 +213,7 @@ def test_every_series_of_a_partition_says_which(watched: Watched) -> None:
             assert all(set(PARTITION) <= set(sample.labels) for sample in metric.samples)
 
 
-def test_values_after_a_life_of_the_merge_which_go_with_it(watched: Watched) -> None:
+def test_values_after_every_event_of_the_merge_until_its_release(watched: Watched) -> None:
     before = watched.series()
     for event in merge_events():
         watched.observe(event)
@@ -238,7 +238,7 @@ def test_values_after_a_life_of_the_merge_which_go_with_it(watched: Watched) -> 
 def test_the_overlap_shows_a_drift_where_all_features_are_published(
     watched: Watched, tmp_path: Path
 ) -> None:
-    """And the status page shows the same."""
+    """The status page shows the same."""
     made, life = drifting_life()
     page = StatusObserver(loaded(tmp_path, CONFIGURATION), lambda: NOW)
     for event in life.events:

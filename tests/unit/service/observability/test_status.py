@@ -1,4 +1,4 @@
-"""The status: what is kept of every event, how much of it at most, and that it holds no secret."""
+"""The status document after events: its content, its size, and that it has no secrets."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ SHAPED = LEAST.replace("dimension = 6", "dimension = 6\nshape = [2, 3]")
 
 
 class Watched:
-    """An observer with a clock that is set by hand, and its document."""
+    """An observer with a clock of its own, and its document."""
 
     def __init__(self, folder: Path, text: str = SHAPED) -> None:
         self.now = NOW
@@ -102,13 +102,13 @@ def committed(
     return events.ChunkCommitted(partition, ranking, **{**given, **changes})
 
 
-def test_before_anything_has_happened(watched: Watched) -> None:
+def test_the_document_before_any_event(watched: Watched) -> None:
     found = watched.document()
     assert (found["stream"], found["partitions"], found["rankings"]) == ("digits", [], [])
     assert found["health"] == {"alive": True, "ready": True, "reason": None}
 
 
-def test_every_moment_of_a_life_is_a_valid_document(tmp_path: Path) -> None:
+def test_the_document_is_valid_after_every_event(tmp_path: Path) -> None:
     watched = Watched(tmp_path)
     for event in partition_events():
         watched.observe(event)
@@ -143,7 +143,7 @@ def test_a_partition_after_a_chunk(watched: Watched) -> None:
     }
 
 
-def test_a_ranking_as_it_was_published(watched: Watched) -> None:
+def test_a_published_ranking(watched: Watched) -> None:
     watched.observe(updated())
     watched.observe(committed(7))
     (found,) = watched.document()["rankings"]
@@ -173,7 +173,7 @@ def test_the_open_chunk_after_the_first_needs_fewer_records(watched: Watched) ->
 
 
 def test_what_is_missing_and_imputed_is_of_the_published_chunk(watched: Watched) -> None:
-    """Several chunks may be folded before the first of them is published."""
+    """Several chunks may have updated the model before the first of them is published."""
     watched.observe(updated())
     imputed = {"fourier": Imputation(3, 0.5)}
     watched.observe(committed(8, missing={"fourier": 0.5}, imputed=imputed))
@@ -242,7 +242,7 @@ def test_dead_letters_by_reason(watched: Watched) -> None:
     assert watched.document()["dead_letters"][0]["total"] == 5
 
 
-def test_without_a_broker_everything_waits(watched: Watched) -> None:
+def test_without_a_broker_every_partition_waits(watched: Watched) -> None:
     watched.observe(events.PhaseChanged(HERE, "running"))
     watched.connection_error = "no broker answers"
     assert watched.partition()["state"] == "waiting"
@@ -251,7 +251,7 @@ def test_without_a_broker_everything_waits(watched: Watched) -> None:
     assert (watched.partition()["state"], watched.partition()["reason"]) == ("running", None)
 
 
-def test_a_transaction_that_does_not_come_through_waits_until_it_does(watched: Watched) -> None:
+def test_a_partition_waits_while_a_transaction_is_repeated(watched: Watched) -> None:
     watched.observe(events.PhaseChanged(HERE, "running"))
     watched.observe(events.TransactionFailed(HERE, "retried", "timed out"))
     watched.observe(events.PhaseChanged(HERE, "publishing"))
@@ -263,7 +263,7 @@ def test_a_transaction_that_does_not_come_through_waits_until_it_does(watched: W
     assert watched.partition()["state"] == "running"
 
 
-def test_a_fenced_partition_until_it_is_taken_back(watched: Watched) -> None:
+def test_a_fenced_partition_until_it_is_acquired_again(watched: Watched) -> None:
     watched.observe(events.PhaseChanged(HERE, "running"))
     watched.observe(committed(7))
     watched.observe(events.Fenced(HERE, "epoch", final=False))
@@ -272,10 +272,10 @@ def test_a_fenced_partition_until_it_is_taken_back(watched: Watched) -> None:
     assert watched.partition()["state"] == "fenced"
     watched.observe(events.PhaseChanged(HERE, "restoring"))
     assert (watched.partition()["state"], watched.partition()["reason"]) == ("restoring", None)
-    assert watched.document()["rankings"][0]["sequence"] == 7, "what is out stays out"
+    assert watched.document()["rankings"][0]["sequence"] == 7, "a published ranking stays published"
 
 
-def test_what_has_to_be_taken_over_anew_was_taken_by_nobody(watched: Watched) -> None:
+def test_a_partition_with_an_unknown_outcome_is_not_shown_as_fenced(watched: Watched) -> None:
     watched.observe(events.PhaseChanged(HERE, "running"))
     watched.observe(events.Fenced(HERE, "no answer", final=False, outcome_unknown=True))
     assert (watched.partition()["state"], watched.partition()["reason"]) == ("waiting", "no answer")
@@ -299,7 +299,7 @@ def test_restoring_and_replaying(watched: Watched) -> None:
     assert watched.partition()["behind"] == 1
 
 
-def test_a_partition_that_goes_takes_everything_with_it(watched: Watched) -> None:
+def test_a_released_partition_has_no_entry(watched: Watched) -> None:
     watched.observe(committed(1, letters={"malformed": 1}))
     watched.observe(committed(1, THERE))
     watched.observe(events.PartitionReleased(HERE))
@@ -319,7 +319,7 @@ def merged(sequence: int, first: int = 1) -> events.MergedCommitted:
     return events.MergedCommitted(sequence, ranking, parts, overlap, 0, partitions=2, seconds=0.1)
 
 
-def test_the_merged_ranking_comes_first_and_goes_with_the_merge(watched: Watched) -> None:
+def test_the_merged_ranking_comes_first_until_the_merge_is_released(watched: Watched) -> None:
     watched.observe(committed())
     for sequence in (4, 5):
         watched.now += 10
@@ -336,7 +336,7 @@ def test_the_merged_ranking_comes_first_and_goes_with_the_merge(watched: Watched
     assert [ranking["scope"] for ranking in watched.document()["rankings"]] == ["partition"]
 
 
-def test_what_the_merge_says_of_partitions_makes_none_of_them_ours(watched: Watched) -> None:
+def test_events_of_the_merge_add_no_partition(watched: Watched) -> None:
     for event in merge_events():
         if not isinstance(event, events.MergedCommitted):
             watched.observe(event)
@@ -357,7 +357,7 @@ def test_the_history_is_bounded_and_goes_back_to_the_beginning(watched: Watched)
     assert {len(values) for values in ranking["views"][0]["history"].values()} == {len(sequence)}
 
 
-def test_many_partitions_make_no_large_document(tmp_path: Path) -> None:
+def test_the_document_of_many_partitions_is_bounded(tmp_path: Path) -> None:
     text = LEAST.replace("dimension = 6", "dimension = 4096\nshape = [64, 64]")
     watched = Watched(tmp_path, text)
     scores = np.random.default_rng(0).random(4096)
@@ -399,7 +399,7 @@ def test_a_large_view_has_no_heat_map_and_few_features(tmp_path: Path) -> None:
     assert len(watched.view()["features"]) == 10
 
 
-def test_a_secret_is_not_told_whoever_says_it(tmp_path: Path) -> None:
+def test_secrets_are_redacted_from_every_text(tmp_path: Path) -> None:
     secret = "correct-horse"
     text = LEAST + f'\n[kafka.properties]\n"sasl.password" = "{secret}"\n"client.id" = "our-id"\n'
     watched = Watched(tmp_path, text)
@@ -417,8 +417,8 @@ def test_a_secret_is_not_told_whoever_says_it(tmp_path: Path) -> None:
     assert watched.partition()["reason"] == "<redacted> is wrong"
 
 
-def test_it_can_be_asked_while_it_is_told(watched: Watched) -> None:
-    """Whoever asks sees every partition as it was at one moment."""
+def test_it_can_be_read_while_it_is_updated(watched: Watched) -> None:
+    """A reader sees every partition as of one moment."""
     stop = threading.Event()
     torn: list[object] = []
     asked = threading.Event()
@@ -446,13 +446,13 @@ def test_it_can_be_asked_while_it_is_told(watched: Watched) -> None:
     assert torn == []
 
 
-def test_every_reason_has_its_words_on_the_page() -> None:
+def test_every_reason_has_a_text_on_the_page() -> None:
     script = status_pages(lambda: pytest.fail("not asked"))["/page/states.js"]().body.decode()
     for reason in get_args(Reason):
         assert f"  {reason}: " in script
 
 
-def test_the_partitions_of_the_stream_are_told_beside_those_of_the_process(
+def test_the_partitions_of_the_stream_are_counted_beside_those_of_the_process(
     watched: Watched,
 ) -> None:
     watched.observe(events.PhaseChanged(HERE, "running"))

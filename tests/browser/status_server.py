@@ -1,4 +1,4 @@
-"""A status made up of events: the page and its server are real, the stream behind them is not."""
+"""A status page and its server, with generated events in place of a stream."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def configured(folder: Path, changes: Mapping[str, Any]) -> Configuration:
     return load(path, {})
 
 
-class MadeUp:
-    """A process that never was: its observer, what it says of its health, and its server."""
+class StatusServer:
+    """The observer, the health and the web server of a process that does not exist."""
 
     def __init__(self, configuration: Configuration) -> None:
         self.configuration = configuration
@@ -48,14 +48,14 @@ class MadeUp:
 
     @contextmanager
     def serving(self) -> Iterator[str]:
-        """Its address, the same one every time."""
+        """The address of the server, the same every time."""
         there = status_pages(lambda: self.observe.status(self.health, self.connection_error))
         with WebServer("127.0.0.1", self._port, there) as server:
             self._port = server.port
             yield f"http://127.0.0.1:{server.port}/"
 
     def take(self, partition: Partition) -> None:
-        """A partition that runs from its beginning."""
+        """Acquire a partition without a saved model."""
         self.observe(events.PhaseChanged(partition, "restoring"))
         self.observe(events.Restored(partition, 0, 0, 0, seconds=0.1, fallback=None))
         self.observe(events.PhaseChanged(partition, "running"))
@@ -63,7 +63,7 @@ class MadeUp:
     def publish(
         self, partition: Partition, chunk: int, letters: Mapping[str, int] | None = None
     ) -> events.ChunkCommitted:
-        """A chunk of 100 records, from reading to commit."""
+        """The events of a chunk of 100 records, from reading to commit."""
         views = self.configuration.params().views
         position = 100 * chunk
         self.observe(
