@@ -1,1 +1,1 @@
-"""`stream-fs demo`: a real broker, real data, the service, and what it finds, in a few minutes."""
+"""`stream-fs demo`: the service on a real broker with real data, in a few minutes."""

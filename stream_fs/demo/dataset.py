@@ -1,7 +1,7 @@
-"""What the demo streams: scikit-learn's handwritten digits, seen in four ways.
+"""The data of the demo: scikit-learn's handwritten digits in four views.
 
-Every view gets a block of useless features behind its own: noise of large variance, constants, and
-noise with heavy tails. A selector that is worth its name leaves them out.
+A block of useless features is appended to every view: noise of large variance, constants, and
+heavy-tailed noise. A good ranking does not select them.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ ORIENTATIONS: Final = 8
 
 @dataclass(frozen=True)
 class DigitsView:
-    """One way to describe the images: values (n × d), a name for each feature."""
+    """A view of the images: values (n × d), a name for each feature."""
 
     name: str
     values: Floats
     names: tuple[str, ...]
     useless: Mask
-    """d, True for the features that were mixed in."""
+    """Mask (d) of the useless features."""
     shape: tuple[int, int] | None = None
 
 
 def digits(generator: np.random.Generator) -> tuple[list[DigitsView], Labels]:
-    """The views of every image, and the digit that it shows, which no selector sees."""
+    """The views of every image, and its digit, which the selector does not see."""
     images, labels = load_digits()
     pixels = [f"row {y} column {x}" for y in range(SIDE) for x in range(SIDE)]
     views = [
@@ -54,7 +54,7 @@ def digits(generator: np.random.Generator) -> tuple[list[DigitsView], Labels]:
 def _view(
     name: str, values: Floats, names: list[str], useless: int, generator: np.random.Generator
 ) -> DigitsView:
-    """The view with a block of useless features; the pixels keep the shape of an image."""
+    """The view with a block of useless features; pixels have the shape of an image."""
     rows = len(values)
     kinds: list[tuple[str, Callable[[], Floats]]] = [
         ("noise", lambda: generator.normal(0, 10 * values.std(), rows)),
@@ -72,7 +72,7 @@ def _view(
 
 
 def _fourier(images: Floats) -> tuple[Floats, list[str]]:
-    """Magnitudes of the two-dimensional Fourier transform, its mirrored half left out."""
+    """Magnitudes of the two-dimensional Fourier transform without its mirrored half."""
     magnitudes = np.abs(np.fft.rfft2(images))
     _, height, width = magnitudes.shape
     names = [f"frequency {y}:{x}" for y in range(height) for x in range(width)]
@@ -117,38 +117,38 @@ def _moments(images: Floats) -> tuple[Floats, list[str]]:
 CHUNK: Final = 300
 CLUSTERS: Final = 10
 PASSES: Final = 5
-"""How often the images are streamed, each time in another order and with other views missing."""
+"""How often the data file has every image, each time in another order, with other views missing."""
 MISSING: Final = 0.5
 NAME: Final = "digits"
 SHARE: Final = 0.3
-"""Of all features: what is published, and chosen."""
+"""Share of all features that is published, and selected."""
 
 
 @dataclass(frozen=True)
 class DemoStream:
-    """What is streamed, and the files that say so."""
+    """The data of the demo, and its files."""
 
     views: Sequence[DigitsView]
     labels: Labels
     records: int
-    """In the data file."""
+    """Number of records in the data file."""
     data: Path
     config: Path
     address: str
-    """Where the service listens."""
+    """URL of the service."""
 
     @property
     def features(self) -> int:
-        """Of all views."""
+        """Number of features of all views."""
         return sum(len(view.names) for view in self.views)
 
     @property
     def useless(self) -> int:
-        """Features that were mixed in."""
+        """Number of useless features."""
         return sum(int(view.useless.sum()) for view in self.views)
 
     def chunks(self, times: int) -> int:
-        """Whole chunks, each of which gives a ranking, when the file is streamed so many times."""
+        """Complete chunks, and so rankings, when the data file is streamed so many times."""
         return times * self.records // CHUNK
 
 

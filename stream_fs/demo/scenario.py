@@ -1,4 +1,4 @@
-"""The demo from beginning to end."""
+"""The demo: broker, service, stream, summary."""
 
 from __future__ import annotations
 
@@ -35,23 +35,23 @@ from stream_fs.service.configuration import load
 from stream_fs.service.topics import topic_specs
 
 RATE: Final = 400
-"""Records in a second at first, slow enough to look at."""
-BURST: Final = 1
-"""How often the stream comes again afterwards, as fast as it can."""
-_PORT: Final = 9108
-"""Of the service, unless somebody else listens there; as by default."""
+"""Records per second of the first pass, slow enough to watch."""
+REPEATS: Final = 1
+"""Passes at full speed after the first one."""
+_DEFAULT_PORT: Final = 9108
+"""Port of the service if it is free."""
 
 
 @dataclass(frozen=True)
-class Stage:
-    """Where the demo takes place."""
+class DemoSession:
+    """What all steps of the demo use."""
 
     console: Console
     commands: CommandRunner
     stream: DemoStream
 
     def say(self, text: str) -> None:
-        """Tell the user."""
+        """Print to the user."""
         self.console.print(text, highlight=False, markup=False, soft_wrap=True)
 
 
@@ -63,93 +63,93 @@ def run_demo(console: Console, *, keep: bool) -> None:
         try:
             broker = stack.enter_context(running_broker())
         except BrokerUnavailable as unavailable:
-            stage = _stage(console, directory, "localhost:9092", NAME)
-            stage.say(f"{unavailable}\n\nSo this is the same pipeline without a broker (replay).\n")
-            _without_broker(stage)
+            session = _session(console, directory, "localhost:9092", NAME)
+            session.say(f"{unavailable}\n\nThe same pipeline runs without a broker (replay).\n")
+            _without_broker(session)
             if keep:
-                stage.say("\nthe replay has ended: without a broker nothing can be kept running")
+                session.say("\nthe replay has ended: without a broker nothing can be kept running")
             return
         console.print(f"a broker answers at {broker.bootstrap}", style="dim", highlight=False)
         if isinstance(broker, ExternalBroker):
-            # Nothing of theirs is touched, and nothing of ours stays.
-            stage = _stage(console, directory, broker.bootstrap, f"demo-{secrets.token_hex(4)}")
-            stack.enter_context(_cleared_away(stage))
+            # The stream has a name of its own there, and its topics are deleted at the end.
+            session = _session(console, directory, broker.bootstrap, f"demo-{secrets.token_hex(4)}")
+            stack.enter_context(_cleanup(session))
         else:
-            stage = _stage(console, directory, broker.bootstrap, NAME)
-        _with_broker(stage, keep=keep)
+            session = _session(console, directory, broker.bootstrap, NAME)
+        _with_broker(session, keep=keep)
 
 
-def _stage(console: Console, directory: Path, bootstrap: str, name: str) -> Stage:
-    port = _PORT if is_free(_PORT) else free_ports(1)[0]
+def _session(console: Console, directory: Path, bootstrap: str, name: str) -> DemoSession:
+    port = _DEFAULT_PORT if is_free(_DEFAULT_PORT) else free_ports(1)[0]
     stream = prepare(directory, name, bootstrap, port)
-    return Stage(
+    return DemoSession(
         console, CommandRunner(console, directory, without_configuration(os.environ)), stream
     )
 
 
-def _with_broker(stage: Stage, *, keep: bool) -> None:
-    stream, commands = stage.stream, stage.commands
+def _with_broker(session: DemoSession, *, keep: bool) -> None:
+    stream, commands = session.stream, session.commands
     config = ("--config", str(stream.config))
-    stage.say(describe(stream, passes=1 + BURST))
+    session.say(describe(stream, passes=1 + REPEATS))
     commands.run("topics", "create", *config, "--partitions", "1")
     with ExitStack() as stack:
-        service = stack.enter_context(commands.background("run", *config, orderly=True))
-        _wait_ready(stage, service)
-        stage.say(f"\nstatus page: {stream.address}/\n")
+        service = stack.enter_context(commands.background("run", *config, graceful=True))
+        _wait_ready(session, service)
+        session.say(f"\nstatus page: {stream.address}/\n")
         watch = stack.enter_context(
             commands.background("watch", *config, "--json", "--from-beginning")
         )
         produce = ("produce", *config, str(stream.data))
-        parts = [service, watch]
-        parts.append(stack.enter_context(commands.background(*produce, "--rate", str(RATE))))
-        seen: list[TimedRanking] = []
-        screen = DemoDisplay(stage.console, stream, passes=1 + BURST)
-        with screen.live():
-            last = stream.chunks(1 + BURST)
-            for one in follow_rankings(watch.output, last, lambda: parts, time.monotonic):
-                seen.append(one)
-                screen.show(one.ranking)
-                if one.ranking.sequence == stream.chunks(1):
-                    again = (*produce, "--repeat", str(BURST))
-                    parts.append(stack.enter_context(commands.background(*again, quiet=True)))
-        # The first ranking of the burst may have waited for it.
-        _sum_up(stage, seen, seen[stream.chunks(1) + 1 :])
+        running = [service, watch]
+        running.append(stack.enter_context(commands.background(*produce, "--rate", str(RATE))))
+        rankings: list[TimedRanking] = []
+        display = DemoDisplay(session.console, stream, passes=1 + REPEATS)
+        with display.live():
+            last = stream.chunks(1 + REPEATS)
+            for timed in follow_rankings(watch.output, last, lambda: running, time.monotonic):
+                rankings.append(timed)
+                display.show(timed.ranking)
+                if timed.ranking.sequence == stream.chunks(1):
+                    repeat = (*produce, "--repeat", str(REPEATS))
+                    running.append(stack.enter_context(commands.background(*repeat, quiet=True)))
+        # The first ranking of the second pass may have waited for its records.
+        _print_summary(session, rankings, rankings[stream.chunks(1) + 1 :])
         if keep:
-            _keep(stage, service, produce)
-        stage.say("\nstopping the service …")
+            _keep_running(session, service, produce)
+        session.say("\nstopping the service …")
         if (status := service.stop()) != 0:
             raise DemoError(f"the service ended with {status} on SIGTERM")
 
 
-def _without_broker(stage: Stage) -> None:
-    stream = stage.stream
-    rankings = stage.commands.directory / "rankings.jsonl"
-    arguments = ("--config", str(stream.config), "--rankings", str(rankings), str(stream.data))
-    seen: list[TimedRanking] = []
-    stage.say(describe(stream, passes=1))
-    screen = DemoDisplay(stage.console, stream, passes=1)
-    with stage.commands.background("replay", *arguments) as replay, screen.live():
-        for one in follow_rankings(rankings, stream.chunks(1), lambda: [replay], time.monotonic):
-            seen.append(one)
-            screen.show(one.ranking)
-    _sum_up(stage, seen, seen)
+def _without_broker(session: DemoSession) -> None:
+    stream = session.stream
+    path = session.commands.directory / "rankings.jsonl"
+    arguments = ("--config", str(stream.config), "--rankings", str(path), str(stream.data))
+    rankings: list[TimedRanking] = []
+    session.say(describe(stream, passes=1))
+    display = DemoDisplay(session.console, stream, passes=1)
+    with session.commands.background("replay", *arguments) as replay, display.live():
+        for timed in follow_rankings(path, stream.chunks(1), lambda: [replay], time.monotonic):
+            rankings.append(timed)
+            display.show(timed.ranking)
+    _print_summary(session, rankings, rankings)
 
 
-def _sum_up(stage: Stage, seen: list[TimedRanking], fast: list[TimedRanking]) -> None:
-    stage.console.print(
-        "\nclustering the digits, to see what the features are worth …", style="dim"
-    )
-    stage.say(summary(stage.stream, seen, fast))
+def _print_summary(
+    session: DemoSession, rankings: list[TimedRanking], burst: list[TimedRanking]
+) -> None:
+    session.console.print("\nclustering the digits to measure the selected features …", style="dim")
+    session.say(summary(session.stream, rankings, burst))
 
 
-def _wait_ready(stage: Stage, service: BackgroundCommand) -> None:
-    """Until /readyz says so."""
+def _wait_ready(session: DemoSession, service: BackgroundCommand) -> None:
+    """Wait until /readyz reports that the service is ready."""
     limit = time.monotonic() + TIMEOUT
     while time.monotonic() < limit:
         service.check()
         try:
-            address = f"{stage.stream.address}/readyz"
-            with urllib.request.urlopen(address, timeout=5) as answer:  # noqa: S310  # our own
+            address = f"{session.stream.address}/readyz"
+            with urllib.request.urlopen(address, timeout=5) as answer:  # noqa: S310  # http
                 if answer.status == HTTPStatus.OK:
                     return
         except (urllib.error.URLError, TimeoutError):
@@ -158,31 +158,33 @@ def _wait_ready(stage: Stage, service: BackgroundCommand) -> None:
     raise DemoError(f"the service is not ready after {TIMEOUT:.0f} s")
 
 
-def _keep(stage: Stage, service: BackgroundCommand, produce: tuple[str, ...]) -> None:
-    """Go on with the stream until somebody has seen enough."""
-    stage.say(f"\nstill running: {stage.stream.address}/ (Ctrl-C ends it)")
+def _keep_running(
+    session: DemoSession, service: BackgroundCommand, produce: tuple[str, ...]
+) -> None:
+    """Continue the stream until Ctrl-C."""
+    session.say(f"\nstill running: {session.stream.address}/ (Ctrl-C ends it)")
     try:
         while True:
-            with stage.commands.background(*produce, "--rate", str(RATE), quiet=True) as again:
-                while again.command.running():
+            with session.commands.background(*produce, "--rate", str(RATE), quiet=True) as repeat:
+                while repeat.command.running():
                     service.check()
                     time.sleep(0.5)
-                again.check()
+                repeat.check()
     except KeyboardInterrupt:
-        stage.say("")
+        session.say("")
 
 
 @contextmanager
-def _cleared_away(stage: Stage) -> Iterator[None]:
-    """At the end, take away the topics and the consumer group that the demo has made."""
+def _cleanup(session: DemoSession) -> Iterator[None]:
+    """A context at whose end the topics and the consumer group of the demo are deleted."""
     try:
         yield
     finally:
-        configuration = load(stage.stream.config, {}, [])
+        configuration = load(session.stream.config, {}, [])
         topics = Topics(configuration.kafka_settings())
-        topics.delete([plan.name for plan in topic_specs(configuration, topics)])
+        topics.delete([spec.name for spec in topic_specs(configuration, topics)])
         try:
             topics.delete_group(configuration.kafka.group)
         except StreamFsError as error:
-            # A service that was killed has not left it.
-            stage.say(f"{error}; a group without topics is forgotten by the broker in time")
+            # A service that was killed has not left the group.
+            session.say(f"{error}; the broker will delete the group, which has no more topics")

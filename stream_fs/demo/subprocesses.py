@@ -1,4 +1,4 @@
-"""The commands of `stream-fs`, run as a user would run them, and shown."""
+"""Commands of `stream-fs` as subprocesses; each command line is printed."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _CLI: Final = (sys.executable, "-m", "stream_fs.cli")
 
 
 class DemoError(StreamFsError):
-    """A part of the demo did not do what it should; the message has what it said last."""
+    """A command of the demo failed; the message has its latest output."""
 
 
 def without_configuration(environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment but for the variables that would go over the demo's configuration.
+    """The environment without variables that would override the demo's configuration.
 
-    They are meant for a service of the user's; the broker that they name must not be touched.
+    They configure a service of the user, whose broker the demo must not use.
     """
     settings = {setting.origin for setting in of_environment(environ)}
     return {name: value for name, value in environ.items() if name not in settings}
@@ -36,7 +36,7 @@ def without_configuration(environ: Mapping[str, str]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class BackgroundCommand:
-    """A command that runs beside the demo."""
+    """A command that runs in the background."""
 
     name: str
     command: GuardedCommand
@@ -44,26 +44,26 @@ class BackgroundCommand:
     log: Path
 
     def check(self) -> None:
-        """Raise `DemoFailed` when it has ended badly."""
+        """Raise `DemoError` if it has failed."""
         if not self.command.running() and (status := self.command.wait()) != 0:
             raise DemoError(f"stream-fs {self.name} ended with {status}:\n{tail(self.log)}")
 
     def stop(self) -> int:
-        """Let it end in order; its exit status."""
+        """Shut it down gracefully; its exit status."""
         self.command.stop()
         return self.command.wait()
 
 
 @dataclass(frozen=True)
 class CommandRunner:
-    """Runs commands in the demo's directory, which also keeps what they print."""
+    """Runs commands in the demo's directory, where their output is written."""
 
     console: Console
     directory: Path
     environ: Mapping[str, str]
 
     def run(self, *arguments: str) -> str:
-        """Run a command to its end; what it printed."""
+        """Run a command and wait for it; its standard output."""
         self._show(arguments)
         done = subprocess.run(
             [*_CLI, *arguments],
@@ -81,11 +81,11 @@ class CommandRunner:
 
     @contextmanager
     def background(
-        self, *arguments: str, quiet: bool = False, orderly: bool = False
+        self, *arguments: str, quiet: bool = False, graceful: bool = False
     ) -> Iterator[BackgroundCommand]:
-        """Run a command until it is left, at the latest until this process ends.
+        """Run a command until the context ends, at the latest until this process ends.
 
-        An `orderly` one is then asked to end, and the others are not.
+        Then a `graceful` command gets SIGTERM, any other SIGKILL.
         """
         if not quiet:
             self._show(arguments)
@@ -101,7 +101,7 @@ class CommandRunner:
         try:
             yield BackgroundCommand(name, command, output, log)
         finally:
-            if orderly:
+            if graceful:
                 command.stop()
             else:
                 command.kill()

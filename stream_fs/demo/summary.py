@@ -1,7 +1,8 @@
-"""What the demo has shown, in figures, and whether the chosen features are any good.
+"""The summary of the demo: rankings, speed, and the quality of the selected features.
 
-The labels, which the selector never saw, judge: the incomplete images are clustered (spectral
-clustering on the summed neighbour graphs), once with all features and once with the chosen ones.
+The incomplete images are clustered (spectral clustering of the summed neighbour graphs), once with
+all features and once with the selected ones; the labels, which the selector does not see, measure
+the clusters.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stream_fs.demo.dataset import CHUNK, CLUSTERS, MISSING, PASSES, SHARE, DemoStream
-from stream_fs.demo.display import TimedRanking, speed
+from stream_fs.demo.display import TimedRanking, records_per_second
 from stream_fs.evaluate.datasets import IncompleteViews, Mask
 from stream_fs.evaluate.graphs import view_graphs
 from stream_fs.evaluate.judges import agreement, spectral
@@ -22,64 +23,67 @@ from stream_fs.wire import RankingMessage
 
 
 def describe(stream: DemoStream, passes: int) -> str:
-    """What will be streamed; `passes` is how often the file of the stream is."""
+    """The data in words; `passes` is the number of times that the data file is streamed."""
     views = ", ".join(f"{view.name} ({len(view.names)})" for view in stream.views)
-    second = ", and all that again as fast as it goes" if passes > 1 else ""
+    second = ", and all of that again at full speed" if passes > 1 else ""
     return (
         f"{len(stream.labels):,} handwritten digits of scikit-learn, each described by "
         f"{len(stream.views)} views: {views}. {MISSING:.0%} of every view is missing. "
         f"{stream.useless} of the {stream.features} features are useless: noise, constants, heavy "
-        f"tails. The digits come {PASSES} times, in another order and with other views missing "
-        f"each time{second}: {passes * stream.records:,} records."
+        f"tails. The digits are streamed {PASSES} times, each time in another order and with other "
+        f"views missing{second}: {passes * stream.records:,} records."
     )
 
 
-def summary(stream: DemoStream, seen: Sequence[TimedRanking], fast: Sequence[TimedRanking]) -> str:
-    """What has been seen, in plain words; `fast` are the rankings of records without a pause."""
-    last = seen[-1].ranking
-    chosen = ChosenFeatures.top(stream, last)
-    with_chosen, with_all = quality(stream, chosen.masks), quality(stream, everything(stream))
-    gaps = [one.ranking.sequence for one in seen] != list(range(1, len(seen) + 1))
-    rate = speed(fast)
+def summary(
+    stream: DemoStream, rankings: Sequence[TimedRanking], burst: Sequence[TimedRanking]
+) -> str:
+    """The figures in words; `burst` are the rankings of the records sent at full speed."""
+    last = rankings[-1].ranking
+    selected = SelectedFeatures.top(stream, last)
+    with_selected = cluster_quality(stream, selected.masks)
+    with_all = cluster_quality(stream, all_features(stream))
+    gaps = [timed.ranking.sequence for timed in rankings] != list(range(1, len(rankings) + 1))
+    rate = records_per_second(burst)
     return "\n".join(
         [
-            f"{last.records.total:,} records in {len(seen)} chunks of {CHUNK} gave {len(seen)} "
-            + "rankings, "
+            f"{last.records.total:,} records in {len(rankings)} chunks of {CHUNK} gave "
+            f"{len(rankings)} rankings, "
             + ("but their sequence has gaps" if gaps else "each published once, without a gap"),
-            *([] if rate is None else [f"{rate:,.0f} records/s when they came without a pause"]),
-            f"{chosen.useless} of the {chosen.count} chosen features are useless ones "
-            f"({chosen.useless / chosen.count:.0%}; {stream.useless / stream.features:.0%} of all "
-            "features are)",
-            "clusters against the digits, which the selector never saw (NMI, 1 is perfect):",
-            f"  {'':24}{'as they are':>14}{'scaled to [0, 1]':>20}",
+            *([] if rate is None else [f"{rate:,.0f} records/s at full speed"]),
+            f"{selected.useless} of the {selected.count} selected features are useless ones "
+            f"({selected.useless / selected.count:.0%}; {stream.useless / stream.features:.0%} of "
+            "all features are)",
+            "agreement of clusters with the digits, which the selector does not see (NMI, best 1):",
+            f"  {'':24}{'unscaled':>14}{'scaled to [0, 1]':>20}",
             _row(f"all {stream.features} features", with_all),
-            _row(f"the {chosen.count} chosen", with_chosen),
+            _row(f"the {selected.count} selected", with_selected),
         ]
     )
 
 
-def _row(what: str, found: ClusterQuality) -> str:
-    return f"  {what:24}{found.raw:>14.2f}{found.scaled:>20.2f}"
+def _row(label: str, quality: ClusterQuality) -> str:
+    return f"  {label:24}{quality.raw:>14.2f}{quality.scaled:>20.2f}"
 
 
 @dataclass(frozen=True)
 class ClusterQuality:
-    """NMI of clusters and digits, with features as they are and scaled to [0, 1]."""
+    """NMI of clusters and digits, with raw features and with features scaled to [0, 1]."""
 
     raw: float
     scaled: float
 
 
 @dataclass(frozen=True)
-class ChosenFeatures:
-    """The top of a ranking."""
+class SelectedFeatures:
+    """The first features of a ranking."""
 
     masks: tuple[Mask, ...]
     count: int
     useless: int
 
     @classmethod
-    def top(cls, stream: DemoStream, ranking: RankingMessage) -> ChosenFeatures:
+    def top(cls, stream: DemoStream, ranking: RankingMessage) -> SelectedFeatures:
         """A share of all features, divided between the views by the selector's rule."""
         by_name = {view.name: view for view in ranking.views}
         counts = shares([len(view.names) for view in stream.views], SHARE, "sqrt")
@@ -94,8 +98,8 @@ class ChosenFeatures:
         return cls(tuple(masks), sum(counts), useless)
 
 
-def quality(stream: DemoStream, masks: Sequence[Mask]) -> ClusterQuality:
-    """How well the images fall into the digits, seen with these features alone."""
+def cluster_quality(stream: DemoStream, masks: Sequence[Mask]) -> ClusterQuality:
+    """Agreement of the digits with clusters of the images on these features."""
     instances, views = len(stream.labels), len(stream.views)
     present = remove_views(instances, views, MISSING, np.random.default_rng(1))
     complete = tuple(view.values.astype(np.float64) for view in stream.views)
@@ -109,6 +113,6 @@ def quality(stream: DemoStream, masks: Sequence[Mask]) -> ClusterQuality:
     return ClusterQuality(raw, scaled)
 
 
-def everything(stream: DemoStream) -> list[Mask]:
-    """The masks that choose all features."""
+def all_features(stream: DemoStream) -> list[Mask]:
+    """The masks that select all features."""
     return [np.ones(len(view.names), dtype=np.bool_) for view in stream.views]

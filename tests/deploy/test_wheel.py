@@ -114,3 +114,7 @@ def test_the_status_page_is_in_it(programs: Path) -> None:
 
 def test_the_service_needs_nothing_else(programs: Path) -> None:
     run(programs / "python", "-c", "import stream_fs.service.run", cwd=programs)
+
+
+def test_the_template_of_the_report_is_in_it(wheel: Path) -> None:
+    assert "stream_fs/evaluate/report/page.html.jinja" in zipfile.ZipFile(wheel).namelist()

@@ -111,15 +111,15 @@ def assert_summed_up(said: str) -> None:
     assert (
         "17,700 records in 59 chunks of 300 gave 59 rankings, each published once, without" in said
     )
-    (rate,) = re.findall(r"^([\d,]+) records/s when they came without a pause$", said, re.M)
+    (rate,) = re.findall(r"^([\d,]+) records/s at full speed$", said, re.M)
     assert int(rate.replace(",", "")) > 0
     (told,) = re.findall(
-        r"(\d+) of the (\d+) chosen features are useless ones \((\d+)%; (\d+)% of all", said
+        r"(\d+) of the (\d+) selected features are useless ones \((\d+)%; (\d+)% of all", said
     )
     useless, chosen, share, share_of_all = map(int, told)
     assert useless <= 2
     assert share == round(100 * useless / chosen) < share_of_all < 50
-    figures = re.findall(r"(all|the) (\d+) (?:features|chosen) +(\d\.\d\d) +(\d\.\d\d)", said)
+    figures = re.findall(r"(all|the) (\d+) (?:features|selected) +(\d\.\d\d) +(\d\.\d\d)", said)
     (_, everything, raw, scaled), (_, some, chosen_raw, chosen_scaled) = figures
     assert chosen == int(some) < int(everything)
     assert 0 <= float(raw) + 0.3 < float(chosen_raw) <= 1

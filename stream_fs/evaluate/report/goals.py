@@ -10,8 +10,8 @@ from stream_fs.evaluate.report.main_comparison import JUDGES, against, brief
 from stream_fs.evaluate.report.page import Table, number, with_error
 from stream_fs.evaluate.report.results import (
     CONTENDERS,
+    DEFAULT,
     EVERYTHING,
-    OURS,
     RIVALS,
     VARIANCE,
     Contender,
@@ -35,9 +35,9 @@ class VarianceComparison:
     leads: dict[Contender, Estimate]
 
     @property
-    def ours(self) -> Estimate:
+    def default(self) -> Estimate:
         """The lead of `default √`."""
-        return self.leads[OURS]
+        return self.leads[DEFAULT]
 
     @property
     def best(self) -> Contender:
@@ -71,9 +71,11 @@ def compare_with_variance(
 
 def variance_sentence(found: Sequence[VarianceComparison]) -> str:
     """The data sets on which `default` does not clearly beat variance, or no ranking does."""
-    once = [item.name for item in found if item.ours.count < 2]
-    level = [item for item in found if item.ours.count > 1 and not _ahead(item.ours)]
-    which = ", ".join(f"{item.name} ({with_error(item.ours, difference=True)})" for item in level)
+    once = [item.name for item in found if item.default.count < 2]
+    level = [item for item in found if item.default.count > 1 and not _ahead(item.default)]
+    which = ", ".join(
+        f"{item.name} ({with_error(item.default, difference=True)})" for item in level
+    )
     sentences = []
     if level:
         sentences.append(f"default √ is not clearly ahead of variance, better budget, on {which}.")
@@ -110,8 +112,8 @@ def variance_table(paired: PairedResults, found: Sequence[VarianceComparison]) -
                 number(float(paired.values(item.name, EVERYTHING).mean())),
                 item.variance.label,
                 number(float(paired.values(item.name, item.variance).mean())),
-                with_error(item.ours, difference=True),
-                _verdict(item.ours),
+                with_error(item.default, difference=True),
+                _verdict(item.default),
                 item.best.label,
                 with_error(item.leads[item.best], difference=True),
             ]

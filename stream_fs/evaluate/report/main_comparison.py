@@ -10,9 +10,9 @@ from stream_fs.evaluate.plan import ROLES, DataSetEntry
 from stream_fs.evaluate.report.page import Table, line_plot, number, signed, with_error
 from stream_fs.evaluate.report.results import (
     CONTENDERS,
+    DEFAULT,
     EVERYTHING,
     METRICS,
-    OURS,
     RIVALS,
     VARIANCE,
     Contender,
@@ -56,7 +56,7 @@ def mean_sentences(paired: PairedResults, entries: Sequence[DataSetEntry]) -> It
             rival = max(rivals, key=lambda c: means[c])
             yield (
                 f"Mean NMI over {len(names)} {role} data sets, judges and shares of features: "
-                f"default √ {number(means[OURS])}, all features {number(means[EVERYTHING])}, "
+                f"default √ {number(means[DEFAULT])}, all features {number(means[EVERYTHING])}, "
                 f"{rival.label}, the best of the other rankings, {number(means[rival])}."
             )
 
@@ -80,7 +80,7 @@ def by_judge(paired: PairedResults, names: Sequence[str], role: str, metric: str
         "of features ± standard error over repetitions; * differs from default √ by more than "
         "both standard errors of the paired difference, over repetitions and over data sets. "
         f"{BUDGET_NOTE}",
-        strong=OURS.label,
+        strong=DEFAULT.label,
     )
 
 
@@ -91,7 +91,7 @@ def by_set(paired: PairedResults, names: Sequence[str], role: str) -> Table:
         row = [contender.label]
         for name in names:
             values = paired.values(name, contender)
-            mark = "*" if paired_p(values - paired.values(name, OURS)) < 0.05 else ""
+            mark = "*" if paired_p(values - paired.values(name, DEFAULT)) < 0.05 else ""
             row.append(with_error(estimate(values)) + mark)
         rows.append(row)
     counts = ", ".join(f"{name}: {len(paired.repetitions[name])}" for name in names)
@@ -101,7 +101,7 @@ def by_set(paired: PairedResults, names: Sequence[str], role: str) -> Table:
         rows,
         "Means over judges and shares ± standard error over repetitions; * differs from default √ "
         f"by a paired t-test (p < 0.05). Repetitions: {counts}.",
-        strong=OURS.label,
+        strong=DEFAULT.label,
     )
 
 
@@ -117,7 +117,7 @@ def against(
     variants = paired.variants_of(judge)
     return paired_difference(
         names,
-        lambda name: paired.values(name, OURS, metric, variants, shares),
+        lambda name: paired.values(name, DEFAULT, metric, variants, shares),
         lambda name: paired.values(name, rival, metric, variants, shares),
     )
 
@@ -126,7 +126,7 @@ def differences(paired: PairedResults, names: Sequence[str], role: str) -> Table
     """The lead of `default` over every other contender, with its standard errors."""
     rows = []
     for rival in CONTENDERS:
-        if rival == OURS or not paired.has(rival, names):
+        if rival == DEFAULT or not paired.has(rival, names):
             continue
         total = against(paired, names, rival)
         rows.append(
@@ -159,7 +159,7 @@ def by_share(paired: PairedResults, names: Sequence[str], role: str) -> Table:
         ]
         row += [brief(against(paired, names, rival, "", [share])) for rival in VARIANCE]
         rows.append(row)
-    shown = (OURS, Contender("default", "proportional"), *VARIANCE, Contender("paper", "sqrt"))
+    shown = (DEFAULT, Contender("default", "proportional"), *VARIANCE, Contender("paper", "sqrt"))
     lines = {
         c.label: [
             float(np.mean([paired.values(n, c, "nmi", None, [s]).mean() for n in names]))

@@ -18,9 +18,9 @@ from stream_fs.evaluate.experiments.grid import JUDGE
 from stream_fs.evaluate.plan import DEVELOPMENT, Row
 from stream_fs.evaluate.report.page import Table, number
 from stream_fs.evaluate.report.results import (
+    DEFAULT,
     EVERYTHING,
     METRICS,
-    OURS,
     Contender,
     PairedResults,
     PaperFigures,
@@ -121,7 +121,7 @@ def _methods_table(
         row.append(number(_mean([best.get((name, s), float("nan")) for s in shares])))
         row += [
             number(float(paired.values(name, contender, metric, [JUDGE]).mean()))
-            for contender in (Contender("paper", "proportional"), OURS)
+            for contender in (Contender("paper", "proportional"), DEFAULT)
         ]
         for paper_name, contender in pairs:
             row.append(_mean_figure(paper, metric, name, shares, paper_name))

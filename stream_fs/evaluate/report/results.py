@@ -251,7 +251,7 @@ class Contender:
         return f"{self.method} {'√' if self.budget == 'sqrt' else '∝'}"
 
 
-OURS = Contender("default", "sqrt")
+DEFAULT = Contender("default", "sqrt")
 EVERYTHING = Contender(ALL_FEATURES, "sqrt")
 VARIANCE = (Contender("variance", "sqrt"), Contender("variance", "proportional"))
 CONTENDERS = tuple(
@@ -299,7 +299,7 @@ class PairedResults:
         self.datasets = [
             name
             for name, complete in self.repetitions.items()
-            if complete and all(self.has(c, [name]) for c in (OURS, EVERYTHING, *VARIANCE))
+            if complete and all(self.has(c, [name]) for c in (DEFAULT, EVERYTHING, *VARIANCE))
         ]
 
     def has(self, contender: Contender, datasets: Iterable[str]) -> bool:

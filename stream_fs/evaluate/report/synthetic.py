@@ -57,10 +57,10 @@ def traits_table(rows: Sequence[Row]) -> Table:
 def traits_sentence(rows: Sequence[Row]) -> str:
     """How well informative features are separated, compared with the best other method."""
     areas = {method: mean_of(group, "auc") for method, group in grouped(rows, "method").items()}
-    ours = areas.pop("default")
+    default = areas.pop("default")
     text = (
         "Planted features: with default an informative one precedes a useless one with probability "
-        f"{number(ours, 2)}"
+        f"{number(default, 2)}"
     )
     if areas:
         best = max(areas, key=lambda method: areas[method])

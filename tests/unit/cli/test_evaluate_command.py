@@ -1,4 +1,4 @@
-"""`stream-fs evaluate`: from the command line to the report, stopped and started again."""
+"""`stream-fs evaluate`: from the command line to the report, interrupted and continued."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def small(data: Path, output: Path) -> list[str]:
     return [*arguments, "--experiments", "ranking", "--repetitions", "2", "--shares", "0.3"]
 
 
-def test_a_quick_run_on_digits_writes_a_report_that_needs_nothing_else(
+def test_a_quick_run_on_digits_writes_a_self_contained_report(
     tmp_path: Path, capsys: Capture
 ) -> None:
     output = tmp_path / "new" / "output"
@@ -45,10 +45,10 @@ def test_a_quick_run_on_digits_writes_a_report_that_needs_nothing_else(
     arguments += ["--rows", "150", "--repetitions", "1", "--shares", "0.3"]
     arguments += ["--experiments", "ranking", "convergence", "missing", "stability"]
     assert main(arguments) == ExitCode.OK
-    told = capsys.readouterr()
+    captured = capsys.readouterr()
     page = output / "report.html"
-    assert told.out == f"{page}\n"
-    assert "ranking digits variance" in told.err
+    assert captured.out == f"{page}\n"
+    assert "ranking digits variance" in captured.err
     text = page.read_text(encoding="utf-8")
     assert not re.search(r"https?:|<script|<link", text)
     for title in ("Goals", "NMI, held-out data, by judge", "Stability", "Convergence"):
@@ -74,7 +74,7 @@ def test_nothing_is_measured_twice_and_a_report_can_be_written_alone(
     assert (output / "rows.jsonl").read_bytes() == rows
 
 
-def test_a_run_that_was_killed_goes_on_to_the_same_csv(data: Path, tmp_path: Path) -> None:
+def test_a_run_that_was_killed_continues_to_the_same_csv(data: Path, tmp_path: Path) -> None:
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     command = [sys.executable, "-m", "stream_fs.cli"]
     process = subprocess.Popen(
@@ -118,18 +118,18 @@ def test_published_masks_are_used(data: Path, tmp_path: Path) -> None:
         (["--masks", "published"], "published masks need a data directory"),
     ],
 )
-def test_what_is_not_there_is_named(
+def test_what_does_not_exist_is_named(
     arguments: list[str], message: str, tmp_path: Path, capsys: Capture
 ) -> None:
     code = main(["evaluate", "--output", str(tmp_path / "o"), *arguments])
     assert code == ExitCode.CONFIGURATION
-    told = capsys.readouterr()
-    assert message in told.err
-    assert "Traceback" not in told.err
+    captured = capsys.readouterr()
+    assert message in captured.err
+    assert "Traceback" not in captured.err
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         ([], "--output"),
         (["--output", "o", "--repetitions", "0"], "should be a whole number from 1"),
@@ -142,16 +142,16 @@ def test_what_is_not_there_is_named(
     ],
 )
 def test_a_wrong_command_line_ends_with_its_code(
-    arguments: list[str], told: str, capsys: Capture
+    arguments: list[str], message: str, capsys: Capture
 ) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["evaluate", *arguments])
     assert ended.value.code == ExitCode.CONFIGURATION
-    assert told in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("package", ["sklearn", "matplotlib", "jinja2"])
-def test_without_the_extra_the_message_says_what_to_install(package: str, tmp_path: Path) -> None:
+def test_without_the_extra_the_message_names_it(package: str, tmp_path: Path) -> None:
     program = (
         f"import sys; sys.modules[{package!r}] = None\n"
         "from stream_fs.cli.main import main\n"

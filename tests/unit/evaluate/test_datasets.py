@@ -40,7 +40,7 @@ def test_published_masks(directory: Path) -> None:
     assert masks[0].tolist() == np.eye(3).astype(bool).tolist()
 
 
-def test_what_is_absent_is_named(directory: Path) -> None:
+def test_missing_files_and_keys_are_named(directory: Path) -> None:
     with pytest.raises(DataNotFound, match=r"no gamma\.npz .* alpha, beta"):
         load_set(directory, "gamma")
     with pytest.raises(DataNotFound, match="no published masks"):

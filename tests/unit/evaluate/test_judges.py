@@ -32,7 +32,7 @@ def test_noise_is_not_clustered_into_the_classes(name: str) -> None:
 
 
 @judges
-def test_scaling_frees_the_judge_from_units(name: str) -> None:
+def test_with_scaling_judges_do_not_depend_on_units(name: str) -> None:
     data, labels = planted_views()
     views = []
     for x in data.views:

@@ -38,7 +38,7 @@ def test_the_same_partition_is_perfect_whatever_its_numbers() -> None:
     assert (found.nmi, found.ari, found.f) == pytest.approx((1, 1, 1))
 
 
-def test_one_cluster_tells_nothing() -> None:
+def test_one_cluster_has_no_information() -> None:
     found = agreement(np.array([0, 0, 1, 1]), np.zeros(4, dtype=np.int64))
     assert (found.nmi, found.ari) == pytest.approx((0, 0))
     assert found.f == pytest.approx(2 * (1 / 2) * 1 / (1 / 2 + 1))

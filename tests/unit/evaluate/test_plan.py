@@ -78,7 +78,7 @@ def test_large_sets_are_repeated_less_often() -> None:
     assert options.repetitions_on(replace(SMALL, instances=9298)) == LARGE_REPETITIONS
 
 
-def test_own_sets_are_called_so_and_built_in_ones_held_out(directory: Path) -> None:
+def test_roles_of_own_and_built_in_sets(directory: Path) -> None:
     catalog = DataSetCatalog(directory)
     assert catalog.names() == ["own", "digits", "breast-cancer", "topics"]
     entry = catalog.entry("own")
@@ -87,7 +87,7 @@ def test_own_sets_are_called_so_and_built_in_ones_held_out(directory: Path) -> N
     assert DataSetCatalog(None).names() == ["digits", "breast-cancer", "topics"]
 
 
-def test_an_unknown_set_is_an_error_that_names_those_there_are(directory: Path) -> None:
+def test_an_unknown_set_is_an_error_that_lists_all(directory: Path) -> None:
     with pytest.raises(DataNotFound, match="no data set other; there are own, digits"):
         DataSetCatalog(directory).load("other")
 

@@ -17,7 +17,7 @@ from stream_fs.evaluate.protocol import (
 from tests.support.planted_views import planted_views
 
 
-def rows_that_tell_their_number(instances: int = 60, views: int = 3) -> DataSet:
+def numbered_rows(instances: int = 60, views: int = 3) -> DataSet:
     number = np.arange(1.0, instances + 1)[:, None]
     return DataSet("numbered", (number,) * views, np.arange(instances) % 4)
 
@@ -46,13 +46,13 @@ def test_even_slices_are_never_empty() -> None:
 
 @pytest.mark.parametrize("missing", [0.1, 0.3, 0.5])
 def test_every_instance_keeps_a_view_and_every_view_loses_its_share(missing: float) -> None:
-    trial, _ = make_trial(rows_that_tell_their_number(), 3, missing)
+    trial, _ = make_trial(numbered_rows(), 3, missing)
     assert trial.data.present.any(axis=1).all()
     assert (~trial.data.present).sum(axis=0).tolist() == [round(60 * missing)] * 3
 
 
 def test_rows_labels_and_published_masks_are_shuffled_together() -> None:
-    dataset = rows_that_tell_their_number()
+    dataset = numbered_rows()
     mask = np.random.default_rng(0).random((60, 3)) < 0.7
     trial, labels = make_trial(dataset, 1, 0.5, mask)
     at = trial.data.views[0][:, 0].astype(int) - 1
@@ -63,14 +63,14 @@ def test_rows_labels_and_published_masks_are_shuffled_together() -> None:
 
 
 def test_a_repetition_is_a_seed() -> None:
-    dataset = rows_that_tell_their_number()
+    dataset = numbered_rows()
     first, again, other = (make_trial(dataset, r, 0.5)[0].data for r in (2, 2, 3))
     assert (first.present == again.present).all()
     assert (first.views[0] == again.views[0]).all()
     assert (first.views[0] != other.views[0]).any()
 
 
-def test_judges_see_nothing_of_missing_rows_and_give_the_same_twice() -> None:
+def test_judges_do_not_read_missing_rows_and_are_deterministic() -> None:
     data, labels = planted_views()
     masks = [np.arange(24) < 12] * 3
     first, again = (JudgePanel(Trial(data, 4, 0), labels).judge(masks) for _ in range(2))

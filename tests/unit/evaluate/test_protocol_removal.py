@@ -27,7 +27,7 @@ def test_every_instance_keeps_a_view_and_views_lose_alike(
 
 
 @pytest.mark.parametrize("views", [2, 3, 6])
-def test_half_of_every_view_goes_exactly(views: int) -> None:
+def test_half_of_every_view_is_removed_exactly(views: int) -> None:
     present = remove_views(200, views, 0.5, np.random.default_rng(1))
     assert ((~present).sum(axis=0) == 100).all()
 
@@ -45,6 +45,6 @@ def test_every_entry_is_removed_about_as_often() -> None:
 
 
 @pytest.mark.parametrize("share", [-0.1, 1.1, float("nan")])
-def test_a_share_out_of_range_is_refused(share: float) -> None:
+def test_a_share_out_of_range_is_an_error(share: float) -> None:
     with pytest.raises(ValueError, match="share must lie in"):
         remove_views(5, 2, share, np.random.default_rng(0))

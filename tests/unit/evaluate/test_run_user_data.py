@@ -1,4 +1,4 @@
-"""A user's own data: a method may refuse it, and the run and its report go on."""
+"""Runs on a user's data, which some of the methods cannot process."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def data(tmp_path: Path) -> Path:
     """A directory with one data set that has negative values, as preset `default` allows."""
     directory = tmp_path / "data"
     directory.mkdir()
-    made, labels = planted_views(size=25, missing=0)
-    views = {f"view_{v}": x for v, x in enumerate(made.views)}
+    planted, labels = planted_views(size=25, missing=0)
+    views = {f"view_{v}": x for v, x in enumerate(planted.views)}
     views["view_0"][:, 0] -= 1
     np.savez(directory / "plant.npz", allow_pickle=False, labels=labels, **views)
     return directory
@@ -48,7 +48,9 @@ def run(data: Path, output: Path, *experiments: str) -> str:
     return (output / "report.md").read_text(encoding="utf-8")
 
 
-def test_a_method_that_refuses_a_data_set_does_not_end_the_run(data: Path, tmp_path: Path) -> None:
+def test_a_method_that_cannot_process_a_data_set_does_not_end_the_run(
+    data: Path, tmp_path: Path
+) -> None:
     text = run(data, tmp_path / "o", "ranking")
     skipped = text[text.index("### What could not be run") :].split("###")[1]
     for method in NEEDS_POSITIVE:
@@ -68,16 +70,16 @@ def test_a_method_that_refuses_a_data_set_does_not_end_the_run(data: Path, tmp_p
     assert "–" not in lines["variance √"]
 
 
-def test_counts_and_truth_values_are_compared_like_floats(data: Path, tmp_path: Path) -> None:
-    made, labels = planted_views(size=25, missing=0)
-    counts, truths = np.rint(10 * np.abs(made.views[0])).astype(np.uint8), made.views[1] > 0
+def test_integers_and_booleans_are_compared_like_floats(data: Path, tmp_path: Path) -> None:
+    planted, labels = planted_views(size=25, missing=0)
+    counts, truths = np.rint(10 * np.abs(planted.views[0])).astype(np.uint8), planted.views[1] > 0
     np.savez(data / "plant.npz", allow_pickle=False, view_0=counts, view_1=truths, labels=labels)
     run(data, tmp_path / "o", "ranking")
     measured = (tmp_path / "o" / "ranking.csv").read_text()
     assert all(f",{method}," in measured for method in METHODS)
 
 
-def test_the_other_experiments_go_on_as_well(data: Path, tmp_path: Path) -> None:
+def test_the_other_experiments_continue_as_well(data: Path, tmp_path: Path) -> None:
     names = ["speed", "convergence", "missing", "stability"]
     text = run(data, tmp_path / "o", *names)
     for name in names:
@@ -105,9 +107,9 @@ def test_an_error_that_ends_a_run_names_data_set_and_method(
     arguments = ["evaluate", "--data", str(data), "--output", str(tmp_path / "o")]
     code = main([*arguments, "--sets", "plant", "--experiments", "ranking", "--shares", "0.3"])
     assert code == ExitCode.PROBLEM
-    told = capsys.readouterr().err
-    assert "ZeroDivisionError: planted" in told
-    assert "experiment ranking, data set plant, variance" in told
+    errors = capsys.readouterr().err
+    assert "ZeroDivisionError: planted" in errors
+    assert "experiment ranking, data set plant, variance" in errors
 
 
 def test_a_published_mask_that_is_missing_names_the_data_set(
@@ -121,10 +123,10 @@ def test_a_published_mask_that_is_missing_names_the_data_set(
 
 
 @pytest.mark.parametrize("method", ["OMVFS", "MiniBatchNMF"])
-def test_what_needs_positive_values_refuses_others(method: str) -> None:
-    made, labels = planted_views(size=25, missing=0)
-    made.views[1][:, 2] -= 1
-    trial, _ = make_trial(DataSet("plant", made.views, labels), 0, 0.5)
+def test_methods_for_positive_values_raise_for_others(method: str) -> None:
+    planted, labels = planted_views(size=25, missing=0)
+    planted.views[1][:, 2] -= 1
+    trial, _ = make_trial(DataSet("plant", planted.views, labels), 0, 0.5)
     with pytest.raises(UnsupportedData, match="negative"):
         METHODS[method].rank(trial)
 
@@ -139,7 +141,7 @@ def test_counts_with_a_negative_value_are_not_declared_as_counts() -> None:
     METHODS["default"].rank(Trial(both, 2, 0))
 
 
-def test_a_set_that_is_not_known_is_the_users_own(data: Path, tmp_path: Path) -> None:
+def test_an_unknown_set_is_the_users_own(data: Path, tmp_path: Path) -> None:
     known = DEVELOPMENT[0]
     (data / f"{known}.npz").write_bytes((data / "plant.npz").read_bytes())
     catalog = DataSetCatalog(data)
@@ -162,10 +164,10 @@ def test_the_grid_is_planned_on_the_users_own_sets(data: Path) -> None:
 
 def test_every_variant_of_the_ablation_changes_something() -> None:
     """A variant whose parameter has no effect on the stream measures nothing."""
-    made, labels = planted_views(size=100, missing=0)
+    planted, labels = planted_views(size=100, missing=0)
     generator = np.random.default_rng(0)
     counts = generator.poisson(np.where(labels[:, None] == np.arange(24) % 4, 0.5, 0.05))
-    views = (*made.views[:2], counts.astype(float))
+    views = (*planted.views[:2], counts.astype(float))
     trial, _ = make_trial(DataSet("plant", views, labels), 0, 0.5)
 
     def outcome(variant: str) -> tuple[object, ...]:

@@ -11,7 +11,7 @@ FIRST = Measurement("ranking", "digits", {"repetition": 0, "method": "variance"}
 SECOND = replace(FIRST, settings={"repetition": 1, "method": "variance"})
 
 
-def test_rows_are_there_after_a_restart_and_carry_their_settings(tmp_path: Path) -> None:
+def test_rows_remain_after_a_restart_and_have_their_settings(tmp_path: Path) -> None:
     ResultStore(tmp_path / "new").add(FIRST, [{"nmi": 0.25}, {"nmi": 0.5}])
     again = ResultStore(tmp_path / "new")
     assert FIRST in again
@@ -37,7 +37,7 @@ def test_a_line_that_was_cut_off_is_measured_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("line", ["nonsense", '{"rows": []}', "[1]"])
-def test_a_foreign_line_is_an_error_that_tells_where(tmp_path: Path, line: str) -> None:
+def test_a_foreign_line_is_an_error_with_its_place(tmp_path: Path, line: str) -> None:
     ResultStore(tmp_path).add(FIRST, [])
     with (tmp_path / ROWS).open("a") as file:
         file.write(line + "\n")
@@ -45,7 +45,7 @@ def test_a_foreign_line_is_an_error_that_tells_where(tmp_path: Path, line: str) 
         ResultStore(tmp_path)
 
 
-def test_rows_of_another_version_are_not_taken_for_ours(tmp_path: Path) -> None:
+def test_rows_of_another_version_are_not_reused(tmp_path: Path) -> None:
     store = ResultStore(tmp_path)
     store.add(FIRST, [{"nmi": 0.25}])
     for other in (

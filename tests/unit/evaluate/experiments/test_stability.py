@@ -19,19 +19,19 @@ def test_counts_have_no_other_unit() -> None:
     assert stability.in_other_units(only) is None
 
 
-def test_default_does_not_know_units_and_variance_does() -> None:
-    ours, variance, random = (
+def test_default_does_not_depend_on_units_and_variance_does() -> None:
+    default, variance, random = (
         measured("stability", planned("stability", method=name))[0]
         for name in ("default", "variance", "random")
     )
-    assert ours["units"] == 1
+    assert default["units"] == 1
     assert float(variance["units"]) < 0.7
     # Five of twelve that are equally good are chosen, by chance five of twenty-four.
-    assert float(ours["halves"]) > float(random["halves"]) + 0.1
-    assert 0.5 < float(ours["chunks"]) <= 1
+    assert float(default["halves"]) > float(random["halves"]) + 0.1
+    assert 0.5 < float(default["chunks"]) <= 1
 
 
-def test_overlap_counts_what_both_have() -> None:
+def test_overlap_counts_common_features() -> None:
     one = [np.array([True, True, False]), np.array([True, False])]
     other = [np.array([True, False, True]), np.array([False, True])]
     assert stability.overlap(one, other) == pytest.approx(1 / 3)

@@ -6,14 +6,14 @@ from tests.support.experiments import measured, planned
 
 
 def test_default_keeps_useless_features_out_and_variance_does_not() -> None:
-    ours, variance = (
+    default, variance = (
         measured("traits", planned("traits", method=name))[0] for name in ("default", "variance")
     )
     for kind in ("noise", "loud", "constant", "heavy-tailed"):
-        assert float(ours[f"useless: {kind}"]) < 0.1
-    assert float(ours["repeats"]) < 0.1
-    assert float(ours["auc"]) > 0.95
-    assert float(ours["rank correlation in other units"]) > 0.99
+        assert float(default[f"useless: {kind}"]) < 0.1
+    assert float(default["repeats"]) < 0.1
+    assert float(default["auc"]) > 0.95
+    assert float(default["rank correlation in other units"]) > 0.99
     assert float(variance["useless: loud"]) > 0.9
     assert float(variance["repeats"]) > 0.1
 

@@ -71,7 +71,7 @@ def test_variance_is_that_of_unit_rows() -> None:
     )
 
 
-def test_scaled_variance_does_not_know_units() -> None:
+def test_scaled_variance_does_not_depend_on_units() -> None:
     view = np.array([[1.0, 10.0], [3.0, 30.0], [2.0, 20.0], [9.0, 9.0]])
     data = IncompleteViews((view,), np.array([[True], [True], [True], [False]]))
     np.testing.assert_allclose(baselines.scaled_variance(data)[0], [np.var([0, 1, 0.5])] * 2)

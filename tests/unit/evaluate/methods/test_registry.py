@@ -22,7 +22,7 @@ def trial(seed: int = 0) -> Trial:
     return Trial(data, 4, seed)
 
 
-def test_what_the_paper_and_a_user_would_compare_is_there() -> None:
+def test_all_methods_are_registered() -> None:
     assert list(METHODS) == [
         "default",
         "paper",

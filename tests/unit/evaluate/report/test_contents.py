@@ -25,7 +25,7 @@ def results(
     return Results(rows, ENTRIES, options or Options(), Completion(done, planned))
 
 
-def test_the_page_needs_nothing_but_itself() -> None:
+def test_the_page_is_self_contained() -> None:
     found = page_sections(results({"ranking": ranking_rows()}, 3, 4, Options(rows=3000)))
     page = render_html(found)
     assert not re.search(r'(?:src|href)="(?!data:|#)', page)
@@ -49,14 +49,14 @@ def test_the_same_rows_give_the_same_page() -> None:
     assert first == again
 
 
-def test_a_page_without_rows_tells_what_is_planned() -> None:
+def test_a_page_without_rows_states_the_plan() -> None:
     page = render_html(page_sections(results({}, 0, 9)))
     assert "0 of 9 measurements" in page
     assert "Goals" not in page
     assert "coding rows by 300 anchors" in page
 
 
-def test_every_place_that_the_page_points_to_is_there() -> None:
+def test_every_link_of_the_page_has_a_target() -> None:
     page = render_html(page_sections(results({"ranking": ranking_rows()}, 1, 1)))
     places = re.findall(r'href="#([^"]+)"', page)
     assert places
@@ -88,7 +88,7 @@ def test_the_grid_of_the_paper_takes_only_whole_repetitions() -> None:
     assert list(best.rows[0]) == ["NMI", "3Sources", "here", "0.500"]
 
 
-def test_tables_compare_only_problems_that_have_everything() -> None:
+def test_tables_compare_only_complete_trials() -> None:
     rows: list[Row] = [
         {"dataset": "a", "repetition": repetition, "variant": variant, "nmi": nmi}
         for repetition, variant, nmi in [

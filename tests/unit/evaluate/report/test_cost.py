@@ -24,31 +24,31 @@ SPEED: list[Row] = [
 ]
 
 
-def test_speed_is_told_as_ratios_to_either_preset() -> None:
+def test_speed_is_a_ratio_to_either_preset() -> None:
     paper = {
         ("speedup", "3S", "0.1", "RNE"): 210.4,
         ("speedup", "3S", "0.1", "OMVFS"): 2.87,
         ("speedup", "3S", "0.3", "OMVFS"): 3.67,
         ("NMI", "3S", "0.1", "ASVW"): 0.5,
     }
-    ours, theirs = speed_tables(SPEED, paper)
-    assert len(ours.rows) == len(theirs.rows) == 2 * INCREMENTS
-    first = dict(zip(ours.header, ours.rows[0], strict=True))
+    against_default, beside_paper = speed_tables(SPEED, paper)
+    assert len(against_default.rows) == len(beside_paper.rows) == 2 * INCREMENTS
+    first = dict(zip(against_default.header, against_default.rows[0], strict=True))
     assert first["default, s"] == "1.000"
     assert (first["paper"], first["OMVFS"], first["default, again"]) == ("0.5", "2.0", "2.0")
-    assert theirs.header[3:] == ["OMVFS here", "OMVFS in the paper", "LapScore here"]
-    assert list(theirs.rows[0]) == ["3Sources", "10 %", "0.500", "4.0", "2.9", "4.0"]
-    assert theirs.rows[1][4] == "–"
-    assert theirs.rows[2][4] == "3.7"
-    assert theirs.rows[INCREMENTS][0] == "USPS †"
-    assert "of the paper's columns: RNE." in theirs.note
-    assert "Not in the paper's table: LapScore." in theirs.note
+    assert beside_paper.header[3:] == ["OMVFS here", "OMVFS in the paper", "LapScore here"]
+    assert list(beside_paper.rows[0]) == ["3Sources", "10 %", "0.500", "4.0", "2.9", "4.0"]
+    assert beside_paper.rows[1][4] == "–"
+    assert beside_paper.rows[2][4] == "3.7"
+    assert beside_paper.rows[INCREMENTS][0] == "USPS †"
+    assert "of the paper's columns: RNE." in beside_paper.note
+    assert "Not in the paper's table: LapScore." in beside_paper.note
 
 
 def test_speed_without_the_papers_figures() -> None:
-    theirs = speed_tables(SPEED, {})[1]
-    assert theirs.header[3:] == ["OMVFS here", "LapScore here"]
-    assert "Missing here" not in theirs.note
+    beside_paper = speed_tables(SPEED, {})[1]
+    assert beside_paper.header[3:] == ["OMVFS here", "LapScore here"]
+    assert "Missing here" not in beside_paper.note
 
 
 def test_convergence_draws_the_first_chunk_and_the_last() -> None:

@@ -19,7 +19,7 @@ from tests.support.report_rows import (
 )
 
 
-def test_goals_tell_what_is_not_met() -> None:
+def test_goals_that_are_not_met_are_listed() -> None:
     found = find_goals(PairedResults(ranking_rows()), ENTRIES)
     paired = {goal.text: goal.result for goal in found}
     for judge in ("both judges", "gimc", "spectral"):
@@ -59,8 +59,8 @@ def test_the_page_names_the_sets_on_which_variance_is_as_good() -> None:
     paired = PairedResults(rows)
     found = compare_with_variance(paired, ENTRIES)
     assert [of.variance for of in found] == [Contender("variance", "sqrt")] * 2
-    assert found[0].ours.mean == pytest.approx(0.0)
-    assert found[0].ours.error == pytest.approx(0.1 / np.sqrt(3))
+    assert found[0].default.mean == pytest.approx(0.0)
+    assert found[0].default.error == pytest.approx(0.1 / np.sqrt(3))
     text = variance_sentence(found)
     assert "not clearly ahead of variance, better budget, on 3Sources (+0.000 ± 0.058)." in text
     assert "On 3Sources no ranking that was measured is." in text

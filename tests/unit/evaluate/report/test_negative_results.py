@@ -7,7 +7,7 @@ from tests.support.report_rows import (
 )
 
 
-def test_what_was_tried_lists_variants_that_do_not_help() -> None:
+def test_variants_without_improvement_are_listed() -> None:
     table = rejected_variants_table(ABLATION)
     assert [row[0] for row in table.rows] == ["no graph", "unit rows"]
     assert table.rows[0][1:] == ["-0.100 ± 0.000", "worse"]

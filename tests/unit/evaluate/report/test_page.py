@@ -28,7 +28,7 @@ def test_figures_in_tables() -> None:
     assert with_error(estimate([1.0])) == "1.000"
 
 
-def test_figures_stand_on_the_right_and_results_are_seen() -> None:
+def test_figures_are_aligned_to_the_right_and_results_are_coloured() -> None:
     rows = [["a", "0.1*", "met"], ["b", "–", "not met"]]
     table = Table("t", ["name", "value", "result"], rows, strong="b")
     page = render_html([PageSection("s", tables=[table])])

@@ -31,7 +31,7 @@ def test_the_best_setting_is_chosen_by_its_mean() -> None:
     assert best_of_grid(rows, "nmi") == {("a", "0.1"): pytest.approx(0.6)}
 
 
-def test_the_papers_figures_stand_beside_ours_and_recomputed_sets_are_marked(
+def test_the_papers_figures_are_shown_and_recomputed_sets_are_marked(
     tmp_path: Path,
 ) -> None:
     assert read_paper_figures(tmp_path) == {}

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from stream_fs.evaluate.report.results import (
-    OURS,
+    DEFAULT,
     Contender,
     PairedResults,
     overall,
@@ -15,15 +15,17 @@ from tests.support.report_rows import (
 
 def test_values_are_means_over_judges_and_shares() -> None:
     paired = PairedResults(ranking_rows())
-    np.testing.assert_allclose(paired.values("USPS", OURS), [0.5, 0.52])
+    np.testing.assert_allclose(paired.values("USPS", DEFAULT), [0.5, 0.52])
     np.testing.assert_allclose(paired.values("USPS", Contender("variance", "sqrt")), [0.2, 0.18])
-    np.testing.assert_allclose(paired.values("USPS", OURS, "f", ["gimc scaled"], [0.1]), [0.2, 0.2])
+    np.testing.assert_allclose(
+        paired.values("USPS", DEFAULT, "f", ["gimc scaled"], [0.1]), [0.2, 0.2]
+    )
 
 
 def test_a_repetition_counts_only_when_every_method_has_it() -> None:
     paired = PairedResults(ranking_rows(skipped=["OMVFS"]))
     assert paired.repetitions == {"3Sources": [0], "USPS": [0]}
-    np.testing.assert_allclose(paired.values("USPS", OURS), [0.5])
+    np.testing.assert_allclose(paired.values("USPS", DEFAULT), [0.5])
 
 
 def test_a_difference_below_a_standard_error_is_not_claimed() -> None:
@@ -35,7 +37,7 @@ def test_a_difference_below_a_standard_error_is_not_claimed() -> None:
     assert not found.clear
 
 
-def test_a_set_that_was_not_repeated_is_taken_to_vary_as_the_others() -> None:
+def test_a_set_with_one_repetition_is_assumed_to_vary_like_the_others() -> None:
     values = {"a": [0.0, 0.2], "b": [0.1]}
     found = paired_difference(
         list(values), lambda n: np.array(values[n]), lambda n: 0 * np.array(values[n])

@@ -4,7 +4,7 @@ from stream_fs.evaluate.plan import Row
 from stream_fs.evaluate.report.results import complete_trials, nmi_by_dataset
 
 
-def test_a_problem_with_as_many_but_other_settings_is_not_whole() -> None:
+def test_a_trial_with_as_many_but_other_settings_is_not_complete() -> None:
     rows: list[Row] = [
         {"dataset": "a", "repetition": repetition, "method": method}
         for repetition, method in [(0, "x"), (0, "y"), (1, "x"), (1, "z")]

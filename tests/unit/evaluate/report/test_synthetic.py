@@ -7,7 +7,7 @@ from stream_fs.evaluate.report.synthetic import (
 )
 
 
-def test_planted_features_are_told_by_method() -> None:
+def test_planted_features_by_method() -> None:
     rows: list[Row] = [
         {
             "dataset": "",

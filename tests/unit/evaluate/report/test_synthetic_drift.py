@@ -45,7 +45,7 @@ WAITS = {1.0: (99, 99), 0.95: (12, 20), 0.9: (MAX_WAIT, 9), 0.8: (4, 5)}
 CALM = {1.0: (1.0, 0.9), 0.95: (1.0, 0.9), 0.9: (0.9, 0.6), 0.8: (0.8, 0.5)}
 
 
-def test_drift_is_told_by_decay() -> None:
+def test_drift_by_decay() -> None:
     table = drift_table(streams(WAITS, CALM), ())
     rows = {row[0]: list(row[1:]) for row in table.rows}
     assert rows["1"][:3] == ["never", "0 of 2", "0 of 2"]
