@@ -18,7 +18,7 @@ from stream_fs.evaluate.datasets import IncompleteViews, Mask
 from stream_fs.evaluate.graphs import view_graphs
 from stream_fs.evaluate.judges import agreement, spectral
 from stream_fs.evaluate.protocol import remove_views
-from stream_fs.selector.ranking import shares
+from stream_fs.selector.ranking import split_budget
 from stream_fs.wire import RankingMessage
 
 
@@ -86,7 +86,7 @@ class SelectedFeatures:
     def top(cls, stream: DemoStream, ranking: RankingMessage) -> SelectedFeatures:
         """A share of all features, divided between the views by the selector's rule."""
         by_name = {view.name: view for view in ranking.views}
-        counts = shares([len(view.names) for view in stream.views], SHARE, "sqrt")
+        counts = split_budget([len(view.names) for view in stream.views], SHARE, "sqrt")
         masks = []
         for view, count in zip(stream.views, counts, strict=True):
             mask = np.zeros(len(view.names), dtype=np.bool_)

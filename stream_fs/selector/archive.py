@@ -1,8 +1,8 @@
-"""Arrays in a NumPy archive (`.npz`), read without trust: no pickle, and no more than is asked for.
+"""Arrays of an untrusted NumPy archive (`.npz`), read without pickle.
 
-What an array says of itself is compared with what the archive says of its size before any memory is
-taken for it. The archive may be compressed, so its size says little about that of its arrays; but
-they can be read a few rows at a time.
+The header of an array is compared with the size of its entry in the archive before memory is
+allocated. An archive may be compressed, so its own size does not bound that of its arrays; these
+can be read a few rows at a time.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _LONGEST: Final = 200
 
 
 class Damaged(ValueError):
-    """Not an archive of arrays, or not a whole one; each reader makes an error of its own of it."""
+    """The file is not an intact archive of arrays; readers convert this to errors of their own."""
 
     def __init__(self, what: object) -> None:
-        """What is wrong may quote the file, so it is cut and made printable."""
+        """The message may quote the file, so it is shortened and made printable."""
         text = "".join(char if char.isprintable() else "�" for char in str(what)[:_LONGEST])
         super().__init__(text)
 
@@ -53,32 +53,32 @@ _DAMAGES: Final = (
     zipfile.BadZipFile,
     zlib.error,
 )
-"""What the libraries raise on bytes that they did not write."""
+"""Errors of the libraries on malformed files."""
 
 
 class Header(NamedTuple):
-    """What an array says of itself; `stored` tells whether the archive holds it uncompressed."""
+    """The header of an array; `stored` is whether its entry is uncompressed."""
 
     shape: tuple[int, ...]
     columns: bool
-    """Whether it is written column by column."""
+    """Whether the array is stored column by column."""
     dtype: np.dtype[Any]
     stored: bool
 
     @property
     def bytes(self) -> int:
-        """Of all its values."""
+        """Size of all values."""
         return math.prod(self.shape) * self.dtype.itemsize
 
 
 class Archive:
-    """An open archive; everything raises `Damaged`, and `OSError` where there is no file."""
+    """An open archive; its methods raise `Damaged`, and `OSError` if the file cannot be read."""
 
     def __init__(self, path: str | PathLike[str]) -> None:
         self._file = Path(path).open("rb")  # noqa: SIM115  # closed in __exit__
         try:
             if self._file.read(6) == b"\x93NUMPY":
-                raise Damaged("it is one array, not an archive with one for each view")
+                raise Damaged("it is a single array, not an archive with one array per view")
             self._zip = zipfile.ZipFile(self._file)
         except _DAMAGES as error:
             self._file.close()
@@ -103,11 +103,11 @@ class Archive:
 
     @property
     def names(self) -> list[str]:
-        """Of its arrays."""
+        """The names of its arrays."""
         return list(self._members)
 
     def header(self, name: str) -> Header:
-        """What an array says of itself, and is true as far as its size goes."""
+        """The header of an array, checked against the size of its entry."""
         try:
             with self._opened(name) as member:
                 return self._header(name, member)
@@ -115,7 +115,7 @@ class Archive:
             raise _of(name, error) from error
 
     def array(self, name: str) -> NDArray[Any]:
-        """A whole array."""
+        """Read a whole array."""
         header = self.header(name)
         try:
             with self._opened(name) as member:
@@ -127,7 +127,7 @@ class Archive:
         return values.reshape(header.shape, order="F" if header.columns else "C")
 
     def blocks(self, name: str, rows: int) -> Iterator[NDArray[Any]]:
-        """A matrix, so many rows at a time; one that is written column by column as a whole."""
+        """Read a matrix in blocks of rows; one stored column by column is read as a whole."""
         header = self.header(name)
         if header.columns:
             yield self.array(name)
@@ -159,7 +159,7 @@ class Archive:
         info = self._members[name]
         version = np.lib.format.read_magic(member)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that a header is in an old form
+            warnings.simplefilter("ignore")  # warnings about old headers
             if version == (1, 0):
                 told = np.lib.format.read_array_header_1_0(member)
             elif version == (2, 0):
@@ -177,7 +177,7 @@ class Archive:
 
 
 def _exactly(member: IO[bytes], count: int, *, last: bool = False) -> bytes:
-    """So many bytes; with the last ones the checksum of the whole is compared."""
+    """Read a number of bytes; at the end of the entry, its checksum is compared."""
     data = member.read(count)
     if len(data) < count or (last and member.read(1)):
         raise Damaged("it is not as long as it says")

@@ -1,4 +1,4 @@
-"""The array types of the selector, and the few operations that treat dense and CSR alike.
+"""Array types of the selector, and the operations that accept both dense arrays and CSR.
 
 V and Q (d×K) are stored column by column while they go through the iterations: columns are few and
 long, and V's weights go by row, so that this is several times faster. What is kept in a state is
@@ -16,9 +16,9 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 Floats: TypeAlias = NDArray[np.float64]
-"""Accumulators and everything that is small: always double precision."""
+"""Accumulators and small arrays: always double precision."""
 Working: TypeAlias = NDArray[np.floating[Any]]
-"""Rows and what is multiplied with them: the precision of the chunk."""
+"""Rows and their factors: the precision of the chunk."""
 Mask: TypeAlias = NDArray[np.bool_]
 Indices: TypeAlias = NDArray[np.intp]
 Rows: TypeAlias = "Working | scipy.sparse.csr_array[Any]"
@@ -65,12 +65,12 @@ Scaled: TypeAlias = "Rows | Shifted"
 TINY = float(np.finfo(np.float32).tiny)
 """Floor of denominators that are free of the data's scale."""
 FLOORS = {np.dtype(np.float32): 1e-20, np.dtype(np.float64): 1e-150}
-"""Added to denominators that have the data's scale, by precision: no quotient can overflow."""
+"""Added to denominators with the data's scale, by precision, so that no quotient overflows."""
 SMALL = 1_000_000
-"""Multiplications up to which OpenBLAS has a way of its own for matrices that lie row by row: it
-takes down to half of the time, a copy of the narrow one included."""
+"""Multiplications up to which OpenBLAS has a faster kernel for row-major matrices: down to half
+the time, including a copy of the narrow matrix."""
 CEILINGS = {np.dtype(np.float32): 1e20, np.dtype(np.float64): 1e100}
-"""Largest weight of V's penalty, by precision: nothing that it is multiplied with can overflow."""
+"""Largest weight of V's penalty, by precision, so that no product with it overflows."""
 
 
 def gram(rows: Scaled) -> Working:

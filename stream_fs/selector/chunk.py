@@ -1,7 +1,7 @@
-"""A chunk of instances, checked: what the pure core takes.
+"""A validated chunk of instances, the input of `update`.
 
 Every view holds its *present* rows only, in the order of the stream, beside a mask over all rows
-of the chunk. After `read_chunk` nothing further down has to ask whether a value can be used.
+of the chunk. `read_chunk` has validated every value.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ def read_chunk(
     inputs: Mapping[str, Any],
     present: Mapping[str, Any] | None = None,
 ) -> Chunk:
-    """Check what a user hands in, and bring it into the form that the core takes.
+    """Validate the user's matrices, and convert them to a chunk.
 
     `inputs` maps views to N × d matrices: dense (float32 is kept, everything else becomes
-    float64) or SciPy sparse. An instance lacks a view where `present` says so, or, for views that
-    `present` does not name, where the row is all NaN. A view that is left out, or None, is missing
+    float64) or SciPy sparse. An instance lacks a view where `present` is False or, for a view
+    that `present` does not name, where the row is all NaN. A view that is absent or None is missing
     from the whole chunk. Raises `InvalidChunk` with view, row and feature.
     """
     masks = {} if present is None else dict(present)
@@ -129,7 +129,7 @@ def _every_value(rows: Working) -> Rows:
 
 
 def detached(chunk: Chunk) -> Chunk:
-    """The chunk with rows of its own: whoever handed them in may use the memory again."""
+    """The chunk with copies of its rows, so that the caller can reuse the memory."""
     views = {
         name: ViewRows(part.rows.copy(), part.present.copy()) for name, part in chunk.views.items()
     }
@@ -183,7 +183,7 @@ def _precision(view: View, dtype: np.dtype[Any]) -> Any:
 
 
 def _present_rows(view: View, matrix: Rows, given: Any) -> ViewRows:
-    """Drop the missing rows, and refuse present ones that cannot be used."""
+    """Drop the missing rows, and refuse invalid present ones."""
     size = int(matrix.shape[0])
     if given is not None:
         present = np.asarray(given)
@@ -203,7 +203,7 @@ def _present_rows(view: View, matrix: Rows, given: Any) -> ViewRows:
 
 
 def _not_all_nan(matrix: Any) -> Mask:
-    """Rows that are not NaN throughout; only rows that start with NaN are looked at whole."""
+    """Rows that are not all NaN; only rows that start with NaN are read completely."""
     present = np.ones(matrix.shape[0], bool)
     suspects = np.flatnonzero(np.isnan(matrix[:, 0]))
     present[suspects] = ~np.isnan(matrix[suspects]).all(axis=1)

@@ -1,4 +1,4 @@
-"""`MultiViewSelector`: the selector in the manner of scikit-learn and river."""
+"""`MultiViewSelector`: the selector with an interface like that of scikit-learn and river."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from stream_fs.selector.update import Report, update
 class MultiViewSelector:
     """Ranks the features of several views, without labels, as the data arrive.
 
-    Feed it chunks of rows with `partial_fit`; read the result at any time. Rows are kept back
-    until there are `first_rows`·`clusters` of them, because the first chunk's clusters are the
-    ground for all that follows.
+    Call `partial_fit` with chunks of rows, and read the result at any time. The first rows are
+    buffered until there are `first_rows`·`clusters` of them, since all later clusters follow from
+    those of the first chunk.
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
@@ -56,12 +56,12 @@ class MultiViewSelector:
 
     @property
     def params(self) -> Params:
-        """All parameters in force."""
+        """All parameters in effect."""
         return self._state.params
 
     @property
     def state(self) -> State:
-        """The model itself, immutable: what `update` of the pure core takes and gives."""
+        """The immutable model, argument and result of the pure function `update`."""
         return self._state
 
     @property
@@ -81,9 +81,8 @@ class MultiViewSelector:
         """Fold a chunk of rows into the model.
 
         `views` maps names to N × d matrices, dense or SciPy sparse. A missing view of an instance
-        is a row of NaN, or False in `present[name]`; a view left out is missing from the whole
-        chunk. Raises `InvalidChunk`, and leaves the selector as it was, for rows that cannot be
-        used.
+        is a row of NaN, or False in `present[name]`; an absent view is missing from the whole
+        chunk. Raises `InvalidChunk` for invalid rows, and then leaves the selector unchanged.
         """
         declared = _named(self.params.views, views)
         chunk = read_chunk(declared, views, present)
@@ -99,7 +98,7 @@ class MultiViewSelector:
         return self
 
     def flush(self) -> Self:
-        """Take the rows kept back as the first chunk, although they are fewer than asked for."""
+        """Use the buffered rows as the first chunk, although they are fewer than required."""
         if self._waiting:
             self._state, self._report = update(self._state, concatenate(self._waiting))
             self._waiting = ()
@@ -124,9 +123,9 @@ class MultiViewSelector:
     def transform(
         self, views: Mapping[str, Any], top: float | int | Mapping[str, int]
     ) -> dict[str, Any]:
-        """The chosen columns of each view that is given; missing rows stay NaN.
+        """The selected columns of each given view; missing rows stay NaN.
 
-        Columns that have names must have those that the selector knows, in the same order.
+        Named columns must have the names that the selector knows, in the same order.
         """
         _named(self.params.views, views)
         chosen = self.get_support(top)
@@ -149,19 +148,19 @@ class MultiViewSelector:
         return ranking.rank(self._fitted())
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the selector to a file, rows kept back included; readable without pickle."""
+        """Write the selector to a file, including buffered rows; readable without pickle."""
         write_file(path, self._state, self._waiting)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
-        """Read what `save` wrote; it goes on exactly where the saved one stood."""
+        """Read a saved selector, which continues exactly like the original."""
         loaded = cls.__new__(cls)
         loaded._state, loaded._waiting = read_file(path)
         loaded._report = None
         return loaded
 
     def __repr__(self) -> str:
-        """What it selects from, and how far it is."""
+        """Views, parameters and progress."""
         state = self._state
         views = ", ".join(f"{view.name}[{view.dimension}]" for view in state.params.views)
         waiting = sum(part.size for part in self._waiting)
@@ -181,17 +180,17 @@ class MultiViewSelector:
     def _not_fitted(self) -> NotFitted:
         waiting = sum(part.size for part in self._waiting)
         if self._state.chunk:
-            return NotFitted("there is no report: nothing was fitted since the selector was loaded")
+            return NotFitted("there is no report: no partial_fit since the selector was loaded")
         return NotFitted(
             f"the first chunk has {waiting} of {self.params.first_chunk_rows} rows: give more with "
-            "partial_fit, call flush() to go on with these, or lower the parameter first_rows"
+            "partial_fit, call flush() to continue with these, or lower the parameter first_rows"
         )
 
 
 def _named(declared: Sequence[View], inputs: Mapping[str, Any]) -> tuple[View, ...]:
     """The views with the names of their columns, where the input has any (a data frame).
 
-    Names, once known, must stay: other columns are another matrix.
+    Once known, names must not change.
     """
     named = []
     for view in declared:

@@ -1,4 +1,4 @@
-"""The neighbourhood graph of a chunk: which present rows are alike."""
+"""The graph of nearest neighbours among the present rows of a chunk."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import scipy.sparse
 from stream_fs.selector.arrays import Floats, Indices, Working
 
 HALF = 31
-"""Bits for one of two row numbers that share a whole number."""
+"""Bits of one of two row numbers that are packed into an integer."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,7 +46,7 @@ def neighbour_graph(products: Working, nearest: Indices, at: Indices, size: int)
 
 
 def _both_ways(ones: Indices, others: Indices) -> tuple[Indices, Indices]:
-    """Pairs and the same pairs turned round, each once, row by row."""
+    """The pairs in both directions, without duplicates, sorted by row."""
     pairs = np.sort(np.concatenate([ones << HALF | others, others << HALF | ones]))
     once = np.append(True, pairs[1:] != pairs[:-1])
     pairs = pairs[once]

@@ -1,6 +1,6 @@
-"""Missing rows (Eq. 3–4), without ever building one.
+"""Imputation of missing rows (Eq. 3–4), without materialising them.
 
-The j-th instance of the stream, if it lacks the view, stands for the running mean of the view's
+If the j-th instance of the stream lacks a view, the view is imputed by the running mean of its
 present instances so far, with weight w_j = n_j/j. With S₀ the sum carried into the chunk, every
 product with such a row is a prefix or suffix sum over the chunk's present rows; only those are
 touched, and sparse rows stay sparse.
@@ -47,7 +47,7 @@ class Imputed:
     `after` (n,) counts the missing rows ahead of each present one.
     `quality` (N,) is W̃ = W² of Eq. 4; `fit` (N,) the weights of the first term, which are the same
     unless missing rows are to count nothing there; `c` (N−n,) = fit_j/n_j. `carried` (d,) is S₀.
-    `source` and `share` (N,) say which of its terms `product` takes for a row, and how much of it.
+    `source` and `share` (N,) are index and factor of the term that `product` uses for a row.
     """
 
     rows: Scaled

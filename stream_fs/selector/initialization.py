@@ -1,4 +1,4 @@
-"""Clusters that last from chunk to chunk: where the consensus of a chunk starts.
+"""The start of a chunk: clusters that persist from chunk to chunk, and random factors.
 
 The first chunk is clustered by its graphs; every later row is assigned to the clusters so far by
 its correlation with their means, view by view, averaged over the views that it has. P (N×K) is a
@@ -29,12 +29,12 @@ STARTS = 5
 
 
 CANCELLED = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-12}
-"""Share of its terms, by precision, below which a squared length is nothing but rounding."""
+"""Share of its terms, by precision, below which a squared length is only rounding error."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Profile:
-    """What is kept of a view's clusters: `C` (K), `Z` (d×K), `sum` (d), `n`."""
+    """The carried sums of a view's clusters: `C` (K), `Z` (d×K), `sum` (d), `n`."""
 
     C: Floats
     Z: Floats
@@ -58,7 +58,7 @@ class PresentRows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Clusters:
-    """A view's clusters as the rows of a chunk see them: `C` (K), `n`, and products alone.
+    """A view's clusters: `C` (K), `n`, and products with the rows of a chunk.
 
     B (d×(K+1)) has the clusters' sums ΣPy and, in its last column, the view's sum Σy. `seen` is
     BᵀYᵀ ((K+1)×n), `among` is BᵀB.
@@ -90,7 +90,7 @@ def _kmeans(points: Floats, clusters: int, source: np.random.Generator) -> Any:
     best: Any = None
     least = np.inf
     with warnings.catch_warnings():
-        # It keeps its centre then, and the sum of squares tells how good that is.
+        # An empty cluster keeps its centre, and the sum of squares accounts for that.
         warnings.filterwarnings("ignore", "One of the clusters is empty", UserWarning)
         for _ in range(STARTS):
             centres = _spread_points(points, clusters, source)
@@ -153,10 +153,9 @@ def assign(
     """P = softmax(3·A) of the chunk's rows to the `count` clusters of every view; (N×K).
 
     A: cosine of the centred row with the centred cluster means, less the row's mean over clusters,
-    divided by its RMS over the chunk, averaged over the row's views. A view without clusters says
-    nothing.
+    divided by its RMS over the chunk, averaged over the row's views that have clusters.
     """
-    total = np.zeros((count, size))  # a row's numbers lie apart: sums over clusters are quicker
+    total = np.zeros((count, size))  # column-major: sums over clusters are faster
     views = np.zeros(size)
     for view, known in zip(evidence, clusters, strict=True):
         if known.n > 0 and len(view.at):
@@ -207,7 +206,7 @@ def indicator(P: Floats) -> Floats:
 def first_factors(Q: Floats, R: Floats) -> Floats:
     """V of a view seen for the first time: ridge solution of V R = Q, made positive; (d×K).
 
-    The ridge is 1e-3·tr(R)/K; where there is nothing to solve for, V is zero.
+    The ridge is 1e-3·tr(R)/K; if R is zero, so is V.
     """
     k, trace = len(R), np.trace(R)
     if not trace > 0:

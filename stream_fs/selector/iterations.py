@@ -1,4 +1,4 @@
-"""The iterations of one chunk: V, U, consensus and view weights in turn, until they settle."""
+"""The iterations of one chunk: V, U, consensus and view weights in turn, until convergence."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ LEAST_TERM = 1e-150
 MOST_TERM = {np.dtype(np.float32): 1e12, np.dtype(np.float64): 1e150}
 """Largest weight of a first term, by the precision of U: no product with it can overflow."""
 LEAST_ENERGY = 1e-150
-"""Below this a view has nothing to explain; j/s must stay finite."""
+"""Energy below which a view is treated as zero; j/s must stay finite."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fit:
-    """Where the iterations ended. `alpha` is over the views of this chunk and sums to 1."""
+    """The result of the iterations. `alpha` is over the views of this chunk and sums to 1."""
 
     factors: Factors
     losses: Losses
@@ -45,7 +45,7 @@ def iterate(
     j: float,
     params: Params,
 ) -> Fit:
-    """Minimise the chunk's objective (Eq. 8), at most `max_iterations` times around.
+    """Minimise the chunk's objective (Eq. 8) in at most `max_iterations` iterations.
 
     Starts from `U` (views×N×K) and each view's V. `j` counts all instances so far, this chunk
     included. V and then U of every view, U*, α.
@@ -75,7 +75,7 @@ def term_weights(
     params: Params,
     precision: np.dtype[Any],
 ) -> list[float]:
-    """Weight of each view's first term, within what the precision can take."""
+    """Weight of each view's first term, limited to the range of the precision."""
     views = len(problems)
     weights = [
         term_weight(problem.total_energy, share, views, j, params)
@@ -85,7 +85,7 @@ def term_weights(
 
 
 def term_weight(energy: float, share: float, views: int, j: float, params: Params) -> float:
-    """α^λ, or (views·α)^λ·j/s so that energies compare; of a view with energy s and share α."""
+    """α^λ, or (views·α)^λ·j/s to make energies comparable; for a view with energy s, share α."""
     weight = 1.0
     if params.view_weights == "learned":
         weight = _power(share * views if params.energy_scaling else share, params.lam)
@@ -111,7 +111,7 @@ def relative_losses(problems: Sequence[ViewProblem], losses: Losses) -> list[flo
 
 
 def _view_losses(problems: Sequence[ViewProblem], losses: Losses, params: Params) -> list[float]:
-    """What α follows, per view: the loss of the present V over all data, or accumulated losses."""
+    """The losses that determine α: of the present V over all data, or accumulated."""
     if params.loss == "exact":
         shares = relative_losses(problems, losses)
     else:
@@ -125,6 +125,6 @@ def _view_losses(problems: Sequence[ViewProblem], losses: Losses, params: Params
 
 
 def _share(problem: ViewProblem, loss: float) -> float:
-    """A loss relative to the view's energy, floored; all of it where there is no energy."""
+    """A loss relative to the view's energy, floored; 1 without energy."""
     energy = problem.total_energy
     return max(loss / energy, LEAST_LOSS) if energy > 0 else 1.0

@@ -1,8 +1,8 @@
-"""What the user declares: the views, and every parameter of the method, by preset.
+"""The declaration of the views, and the parameters of the method with their presets.
 
-A preset is a complete set of values; any of them can be overridden by name. `default` is what we
-recommend, `paper` the method as printed, `classical` the paper's ablation C-I²MUFS: 0/1 weights in
-the first term and no view weights.
+A preset is a complete set of values; any of them can be overridden by name. `default` is
+recommended, `paper` is the method as printed, `classical` the paper's ablation C-I²MUFS: 0/1
+weights in the first term and no view weights.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ Bounds: TypeAlias = tuple[float, float, bool]
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """One source of features: its name, how many features it has, and how they are scaled.
+    """A source of features: its name, the number of its features, and their transform.
 
     `transform` is `minmax` (any finite value, each feature to its running range, then unit rows),
-    `unit` (non-negative, unit rows: counts and text) or `none` (non-negative, as it is); left out,
-    the preset decides. `names` are the names of the features, where they have any.
+    `unit` (non-negative, unit rows: counts and text) or `none` (non-negative, unchanged); by
+    default, the transform of the preset. `names` are the optional names of the features.
     """
 
     name: str
@@ -46,7 +46,7 @@ class View:
     names: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a declaration that no data could fit."""
+        """Refuse an invalid declaration."""
         if not _is_text(self.name):
             raise InvalidParameter(f"a view's name must be a non-empty string, got {self.name!r}")
         if not is_whole(self.dimension) or self.dimension < 1:
@@ -67,7 +67,7 @@ class View:
 
 
 class _Remembered:
-    """A place for what is computed once; it is not a field: no part of equality or copies."""
+    """A cache for derived values; not a field, so not part of equality or copies."""
 
     __slots__ = ("_fingerprint",)
 
@@ -76,7 +76,7 @@ class _Remembered:
 class Params(_Remembered):
     """Every parameter of the method; the defaults are those of the preset `default`.
 
-    Made by `params`, which fills in a preset. `beta`, `theta` and `eta` take one number for all
+    Created by `params` from a preset. `beta`, `theta` and `eta` take one number for all
     views or a mapping from view to number.
     """
 
@@ -107,24 +107,24 @@ class Params(_Remembered):
     reassignments: int = 3
     """Rounds of reassignment before the iterations (start `consensus`)."""
     first_rows: int = 20
-    """Rows per cluster that the first chunk should have, so that its clusters mean something."""
+    """Rows per cluster of the first chunk, so that its clusters are meaningful."""
     energy_scaling: bool = True
-    """Take (views·α)^λ·j/s in place of α^λ, so that views of different energy compare."""
+    """Use (views·α)^λ·j/s in place of α^λ, so that views of different energy are comparable."""
     loss: Loss = "exact"
-    """What α follows: the loss of the present V over all data, or the sum of older V's losses."""
+    """Loss that determines α: that of the present V over all data, or the sum of earlier losses."""
     absent_view: AbsentView = "skip"
-    """What happens to a view, seen before, that is missing from a whole chunk."""
+    """Treatment of a view, seen before, that is missing from a whole chunk: skip or impute."""
     weights: Weights = "quality"
-    """Weight of missing rows in the first term: their quality n_j/j, or zero."""
+    """Weight of imputed rows in the first term: their quality n_j/j, or zero."""
     view_weights: ViewWeights = "learned"
     score: Score = "relevance"
-    """Share of a feature's variance that the consensus explains, or row norms of V."""
+    """Score: share of a feature's variance that the consensus explains, or row norms of V."""
     sketch: int = 64
     """Width r of the sketch by which redundant features are found; 0 ranks by score alone."""
     budget: Budget = "sqrt"
     """How a share of all features is divided between views."""
     decay: float = 1.0
-    """ρ, what a chunk leaves of all earlier ones' weight; 1 forgets nothing."""
+    """ρ, factor of all earlier statistics at every chunk; 1 disables forgetting."""
 
     def __post_init__(self) -> None:
         """Validate everything, and resolve each view's transform."""
@@ -161,7 +161,7 @@ class Params(_Remembered):
             )
 
     def _per_view(self, name: str, bounds: Bounds) -> PerView:
-        """The number, or a mapping of our own, so that nobody changes it later."""
+        """The number, or a copy of the mapping."""
         value = getattr(self, name)
         if not isinstance(value, Mapping):
             return _real(name, value, bounds)
@@ -176,24 +176,24 @@ class Params(_Remembered):
             for view in self.views
         }
 
-    def of_view(self, name: Literal["beta", "theta", "eta"], view: str) -> float:
+    def per_view(self, name: Literal["beta", "theta", "eta"], view: str) -> float:
         """One of β, θ, η for one view."""
         value: PerView = getattr(self, name)
         return float(value[view] if isinstance(value, Mapping) else value)
 
     @property
     def first_chunk_rows(self) -> int:
-        """Rows to wait for before the first update."""
+        """Rows of the first chunk."""
         return self.first_rows * self.clusters
 
     @property
     def keeps_moments(self) -> bool:
-        """Whether cluster statistics are part of the state: the start or the score needs them."""
+        """Whether the state has cluster statistics, which the start or the score requires."""
         return self.start == "consensus" or self.score == "relevance"
 
     @property
     def fingerprint(self) -> str:
-        """Short digest of all that makes two states comparable: views and parameters."""
+        """Digest of views and parameters; states with the same one are comparable."""
         known: str | None = getattr(self, "_fingerprint", None)
         if known is None:
             text = json.dumps(self.to_dict(), sort_keys=True, ensure_ascii=False)
@@ -245,7 +245,7 @@ PRESETS: Final[dict[Preset, dict[str, Any]]] = {
     "paper": _PAPER,
     "classical": {**_PAPER, "weights": "binary", "view_weights": "uniform"},
 }
-"""By preset, what differs from `Params`' own defaults."""
+"""By preset, the values that differ from the defaults of `Params`."""
 
 _CHOICES: Final[dict[str, Any]] = {
     "preset": Preset,
@@ -311,7 +311,7 @@ def _is_text(value: object) -> bool:
 
 
 def is_whole(value: object) -> bool:
-    """Whether it is a whole number; a truth value is not."""
+    """Whether it is an integer, excluding booleans."""
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 

@@ -1,4 +1,4 @@
-"""How much a feature matters: two scores, one number per feature."""
+"""Scores of features: relevance, and the paper's row norms."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def scores(view: ViewState, score: Score) -> Floats:
         return np.zeros(len(view.sum))
     if score == "row_norm":
         return row_norms(view.V)
-    assert view.moments is not None, "relevance is scored only where moments are kept"
+    assert view.moments is not None, "the score relevance requires moments"
     return relevance(view.n, view.sum, view.moments)
 
 

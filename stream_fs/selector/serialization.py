@@ -22,7 +22,7 @@ VERSION = 1
 
 
 def write_file(path: str | PathLike[str], state: State, waiting: Sequence[Chunk]) -> None:
-    """Write state and rows kept back; the file appears whole or not at all."""
+    """Write the state and buffered rows atomically."""
     description, arrays = flatten(state)
     content: dict[str, Any] = {f"state.{name}": array for name, array in arrays.items()}
     for number, chunk in enumerate(waiting):
@@ -51,7 +51,7 @@ def write_file(path: str | PathLike[str], state: State, waiting: Sequence[Chunk]
 def read_file(path: str | PathLike[str]) -> tuple[State, tuple[Chunk, ...]]:
     """The inverse of `write_file`; `IncompatibleState` for any other file.
 
-    For any bytes nothing else is raised, and no more memory is taken than they account for.
+    Raises nothing else for any file, and allocates no more memory than its size accounts for.
     """
     try:
         content = _content(path)
@@ -86,7 +86,7 @@ def read_file(path: str | PathLike[str]) -> tuple[State, tuple[Chunk, ...]]:
 
 
 def _content(path: str | PathLike[str]) -> dict[str, Any]:
-    """The arrays of a file; none is compressed, so all of them are no larger than the file."""
+    """The arrays of a file; none is compressed, so together they are no larger than the file."""
     with Archive(path) as archive:
         for name in archive.names:
             if not archive.header(name).stored:
@@ -105,7 +105,7 @@ def _rows_to_arrays(prefix: str, part: ViewRows) -> dict[str, Any]:
 
 
 def _chunk_from_arrays(state: State, prefix: str, size: Any, content: Mapping[str, Any]) -> Chunk:
-    """Rows that were kept back, judged as they were when they came in."""
+    """Buffered rows, validated again."""
     given: dict[str, Any] = {}
     masks: dict[str, Any] = {}
     for number, view in enumerate(state.params.views):
@@ -132,7 +132,7 @@ def _chunk_from_arrays(state: State, prefix: str, size: Any, content: Mapping[st
 
 
 def _csr(place: str, rows: int, columns: int, content: Mapping[str, Any]) -> Any:
-    """Sparse rows; SciPy's own code goes wherever the indices point, so they are checked first."""
+    """Sparse rows; indices are checked, since SciPy's compiled code trusts them."""
     data, indices, indptr = (content[f"{place}.{name}"] for name in ("data", "indices", "indptr"))
     ends = np.asarray(indptr)
     if (

@@ -1,4 +1,4 @@
-"""What is carried from chunk to chunk, and nothing else: all that a checkpoint holds.
+"""The state: all that is carried from chunk to chunk and saved in a snapshot.
 
 Statistics are sums over instances, so the sums of two models with aligned clusters add up to those
 of one model over both their data. Accumulators are float64.
@@ -60,8 +60,8 @@ class ViewState:
 
     `n` present instances, `sum` = Σx̃ over them (d), `energy` = Σw²‖x̃‖², `R` = ΣUᵀW̃U (K×K),
     `Q` = ΣX̃ᵀW̃U (d×K), `V` the latent feature matrix (d×K), `loss` the sum of the chunks' losses at
-    their time. `range`, `moments` and `sketch` are there where transform, preset and score need
-    them.
+    their time. `range`, `moments` and `sketch` are present if transform, preset and score
+    require them.
     """
 
     n: float
@@ -99,7 +99,7 @@ class State:
     chunk: int
 
     def __post_init__(self) -> None:
-        """Let nobody write into what other states may share."""
+        """Make arrays read-only, since states share them."""
         leaves = [leaf for view in self.views.values() for _, leaf in _leaves(view)]
         for array in (self.alpha, *leaves):
             if isinstance(array, np.ndarray):
@@ -107,7 +107,7 @@ class State:
 
 
 def initial_state(params: Params, origin: str = "") -> State:
-    """The model that has seen nothing."""
+    """The model before the first chunk."""
     views = {view.name: _unseen(view, params, np.zeros) for view in params.views}
     return State(params, origin, views, np.zeros(len(params.views)), 0.0, 0, 0)
 
@@ -140,9 +140,9 @@ def _unseen(view: View, params: Params, zeros: Callable[[Any], Floats]) -> ViewS
 
 
 def decay(state: State) -> State:
-    """Everything so far at ρ of its weight; the variance-like sums at ρ², the sketch at √ρ.
+    """The state with all statistics decayed: by ρ, squared sums by ρ², the sketch by √ρ.
 
-    A view with a count below `LEAST_COUNT` is as if it had never been seen.
+    A view whose count falls below `LEAST_COUNT` becomes one that has never been seen.
     """
     params = state.params
     rho = params.decay
@@ -202,7 +202,7 @@ def flatten(state: State) -> tuple[dict[str, Any], dict[str, Floats]]:
 
 
 def unflatten(description: Mapping[str, Any], arrays: Mapping[str, Floats]) -> State:
-    """The inverse of `flatten`; anything that is missing or has another shape is an error."""
+    """The inverse of `flatten`; a missing array or another shape is an error."""
     try:
         params = Params.from_dict(description["params"])
         views = {
@@ -259,5 +259,5 @@ def _shaped(name: str, arrays: Mapping[str, Floats], shape: tuple[int, ...]) -> 
 
 
 def _outline(shape: Any) -> Floats:
-    """An array that takes no memory, however large: only its shape is looked at."""
+    """An array that takes no memory, used for its shape only."""
     return np.broadcast_to(np.float64(0), shape)

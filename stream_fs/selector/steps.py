@@ -1,6 +1,6 @@
 """The four steps of one iteration, one function each; none raises its subproblem's objective.
 
-`a` stands for α^λ, or its scaled form (see `factorisation.term_weights`). The objective of a chunk,
+`a` stands for α^λ, or its scaled form (see `iterations.term_weights`). The objective of a chunk,
 with W̃ the squared weights and L the graph's Laplacian:
 
     Σ_v a ‖W(X − UVᵀ)‖² + β‖W(U − U*)‖² + θ tr(UᵀLU) + ξ‖UᵀU − I‖² + η‖V‖_{2,1}
@@ -48,7 +48,7 @@ def v_step(V: Working, lengths: Working, Q: Working, R: Working, a: float, eta: 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UStepConstants:
-    """All that a U step takes apart from the factors; constant during a chunk. For all views.
+    """Inputs of the U step of all views that are constant during a chunk.
 
     `fit_weights` and `beta_W` (views×N×1) are W̃ of the first term and βW̃ of the second,
     `diagonal` is βW̃ + θD, `consensus_share` is βW̃ over its sum over all views, which is
@@ -155,7 +155,7 @@ def u_step(now: UProducts, fixed: Working, aVtV: Working, constants: UStepConsta
 def _rescaled(factor: Working, above: Working, below: Working) -> Working:
     """F ∘ sqrt(above / below) of a factor F, in the memory of `below`.
 
-    Where a factor is exactly zero its denominator may be, too; infinity times zero would be NaN.
+    The floor avoids infinity times zero, where a factor and its denominator are exactly zero.
     """
     below += FLOORS[below.dtype]
     np.divide(above, below, out=below)

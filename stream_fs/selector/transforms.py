@@ -1,4 +1,4 @@
-"""The space in which everything happens: x̃, the rows after a view's transform.
+"""Transforms: from the rows of a view to x̃, on which all computation is done.
 
 `minmax`  x̃ = unit((x − lo)/(hi − lo)), lo and hi running per feature, the present chunk included
 `unit`    x̃ = x/‖x‖
@@ -6,8 +6,8 @@
 
 x̃ is non-negative. Earlier sums are not rescaled when a range widens.
 
-CSR rows stay sparse: where a feature has been negative, zeros are not the lowest values any more,
-and the rows are held as their sparse part and a share of what rows of zeros become (`Shifted`).
+CSR rows stay sparse: once a feature has been negative, zeros are no longer the lowest values, and
+the rows are held as a sparse part plus a multiple of the transformed zero row (`Shifted`).
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from stream_fs.selector.arrays import Floats, Rows, Scaled, Shifted
 from stream_fs.selector.state import Range
 
 _SAFE = (1e-15, 1e15)
-"""Magnitudes whose squares, sums and ratios single precision can hold with room to spare."""
+"""Magnitudes whose squares, sums and ratios are well within single precision."""
 
 
 def widen(seen: Range | None, rows: Rows) -> Range:
-    """The running range with these rows included; None where nothing was seen before.
+    """The running range extended by these rows; `None` stands for no earlier rows.
 
     Sparse rows have zeros in every column, so their lo is at most 0.
     """
@@ -111,14 +111,14 @@ def unit(rows: Rows, *, owned: bool = False) -> Rows:
 
 
 def fits_single(rows: Rows, *carried: Floats) -> bool:
-    """Whether products of the rows with what is carried stay well within float32's range."""
+    """Whether products of the rows with the carried arrays stay well within float32's range."""
     values = rows.data if isinstance(rows, scipy.sparse.csr_array) else rows
     peaks = [float(part.max(initial=0.0)) for part in (values, *carried)]
     return all(peak == 0 or _SAFE[0] < peak < _SAFE[1] for peak in peaks)
 
 
 def _outside(squares: Any) -> bool:
-    """Whether any sum of squares left the range in which it is exact enough."""
+    """Whether any sum of squares is outside the range in which it is accurate enough."""
     positive = squares[squares != 0]
     return positive.size < squares.size or bool(
         positive.size and not (positive.min() > _SAFE[0] ** 2 and positive.max() < _SAFE[1] ** 2)

@@ -1,6 +1,6 @@
-"""One chunk: `update(state, chunk) -> (state, report)`, pure.
+"""The update: a pure function `update(state, chunk) -> (state, report)`.
 
-scale ─ weights, graph ─ start ─ iterate ─ commit the sums, once
+transform ─ weights, graph ─ start ─ iterations ─ add the sums, once
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ from stream_fs.selector.transforms import fits_single, minmax, unit, widen
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What one chunk did; mappings are by view.
+    """The results of one update; mappings are by view.
 
     `objective` is per iteration; `loss` is relative to the view's energy, over all data so far, of
     the views that took part; `orthogonality` is ‖UᵀU − I‖; `missing` the share of rows without the
@@ -77,7 +77,7 @@ class Report:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Part:
-    """A view that takes part in this chunk: what was carried, and its rows in their space."""
+    """A view that takes part in this chunk: its carried state and its transformed rows."""
 
     view: View
     before: ViewState
@@ -92,14 +92,14 @@ class _Part:
 
     @property
     def started(self) -> bool:
-        """Whether there is a V to go on from: where it is zero throughout it would stay so."""
+        """Whether there is a V to start from; an all-zero V would stay zero."""
         return self.before.seen and bool(self.before.V.any())
 
 
 def update(state: State, chunk: Chunk) -> tuple[State, Report]:
-    """Fold a chunk into the model. The same input gives the same bytes; nothing is modified.
+    """Update the model with a chunk. Pure: the same input gives the same bytes.
 
-    Raises `InvalidChunk` where the first chunk has fewer rows than there are clusters.
+    Raises `InvalidChunk` if the first chunk has fewer rows than there are clusters.
     """
     params = state.params
     if state.chunk == 0 and chunk.size < params.clusters:
@@ -111,7 +111,7 @@ def update(state: State, chunk: Chunk) -> tuple[State, Report]:
     j = before.j + chunk.size
     alpha = _entering_alpha(before, parts)
     active = [any(part.view.name == name for part in parts) for name in before.views]
-    mass = alpha[active].sum()  # views that sit this chunk out keep their weight
+    mass = alpha[active].sum()  # views that do not take part keep their weight
     begin = _start_at_random if params.start == "random" else _start_from_clusters
     U, V = begin(before, parts)
     problems = [part.problem for part in parts]
@@ -128,15 +128,15 @@ def _u_step_constants(params: Params, parts: Sequence[_Part]) -> UStepConstants:
         [part.graph for part in parts],
         [part.problem.data.fit for part in parts],
         [part.problem.data.quality for part in parts],
-        [params.of_view("beta", part.view.name) for part in parts],
-        [params.of_view("theta", part.view.name) for part in parts],
+        [params.per_view("beta", part.view.name) for part in parts],
+        [params.per_view("theta", part.view.name) for part in parts],
         params.xi,
         _precision(parts),
     )
 
 
 def _precision(parts: Sequence[_Part]) -> Any:
-    """Of U and all that is as large: that of the rows, where their length cannot be anything."""
+    """Precision of U and arrays of its size: that of the rows, unless these have any length."""
     single = all(
         part.view.transform != "none" and part.problem.data.rows.dtype == np.float32
         for part in parts
@@ -156,7 +156,7 @@ def _prepare(state: State, chunk: Chunk) -> list[_Part]:
             empty = np.zeros((0, view.dimension))
             given = ViewRows(empty, np.zeros(chunk.size, bool))
         taking.append((view, before, given))
-    # The consensus brings the U of one view to the magnitude of another's.
+    # The consensus couples the magnitudes of the U of all views.
     single = all(
         fits_single(given.rows, before.sum, before.Q, before.V)
         for view, before, given in taking
@@ -186,7 +186,7 @@ def _part(state: State, view: View, before: ViewState, given: ViewRows) -> _Part
         Q0=before.Q.astype(rows.dtype, order="F"),
         energy0=before.energy,
         loss0=before.loss,
-        eta=params.of_view("eta", view.name),
+        eta=params.per_view("eta", view.name),
     )
     nearest = nearest_rows(products, params.neighbours)
     graph = neighbour_graph(products, nearest, data.at, data.size)
@@ -195,10 +195,10 @@ def _part(state: State, view: View, before: ViewState, given: ViewRows) -> _Part
 
 
 def _origin(view: View, rows: Scaled, total: Floats, before: ViewState) -> Working:
-    """A point near the rows, (d,), so that rounding does not drown what tells them apart.
+    """A point near the rows, (d,), subtracted so that differences are not lost to rounding.
 
-    The mean so far, or at first that of these rows. Zero after min-max, which leaves nothing that
-    all rows share, and for CSR, which is to stay sparse.
+    The mean so far, or initially that of these rows. Zero after min-max, which leaves no common
+    offset, and for CSR, which must stay sparse.
     """
     if view.transform == "minmax" or not isinstance(rows, np.ndarray):
         return np.zeros(rows.shape[1], rows.dtype)
@@ -207,7 +207,7 @@ def _origin(view: View, rows: Scaled, total: Floats, before: ViewState) -> Worki
 
 
 def _scale(view: View, before: ViewState, rows: Rows) -> tuple[Range | None, Scaled]:
-    """The rows in the view's space, and the running range that this needed."""
+    """The transformed rows, and the running range, if the transform has one."""
     if view.transform == "minmax":
         if rows.shape[0] == 0:
             return before.range, rows
@@ -274,21 +274,21 @@ def _carried_factors(part: _Part, U: Floats) -> Floats:
 
 
 def _entering_alpha(state: State, parts: Sequence[_Part]) -> Floats:
-    """View weights at the start of the chunk: a new view takes an even share from the others."""
+    """View weights at the start of the chunk: a new view gets an even share."""
     new = [part.view.name for part in parts if part.new]
     if not new:
         return state.alpha.copy()
     known = len(new) + sum(view.seen for view in state.views.values())
     alpha = state.alpha * (1 - len(new) / known)
     alpha[[name in new for name in state.views]] = 1 / known
-    # A view whose count decayed to nothing is new again, and still has its old share.
+    # A view whose count has decayed to zero is new again, but still has its old weight.
     return np.asarray(alpha / alpha.sum(), np.float64)
 
 
 def _commit(
     state: State, chunk: Chunk, parts: Sequence[_Part], fit: Fit, alpha: Floats, j: float
 ) -> State:
-    """The sums with this chunk's added, once, after the iterations."""
+    """The state with this chunk's sums added, once, after the iterations."""
     params = state.params
     P = fit.factors.consensus.astype(np.float64)
     P /= np.maximum(P.sum(axis=1, keepdims=True), TINY)

@@ -24,7 +24,7 @@ from stream_fs.selector import (
 )
 from stream_fs.selector.merge.alignment import group_clusters
 from stream_fs.selector.merge.combine import combine, merge
-from stream_fs.selector.ranking import counts, shares, support, view_orders, view_scores
+from stream_fs.selector.ranking import counts, split_budget, support, view_orders, view_scores
 from stream_fs.selector.state import decay, flatten
 from tests.properties.planted import Planted, planted_chunks
 from tests.properties.streams import dense, run, state_bytes
@@ -93,7 +93,7 @@ def test_the_chosen_features_are_the_first_ones(setting: dict[str, Any], top: An
     state, _ = run(chosen, planted_chunks(WORLD, chosen, SIZES[:1]))
     wanted = counts(state, top)
     if isinstance(top, float):
-        assert list(wanted.values()) == shares([WORLD.dimension] * 2, top, chosen.budget)
+        assert list(wanted.values()) == split_budget([WORLD.dimension] * 2, top, chosen.budget)
     elif isinstance(top, int):
         assert set(wanted.values()) == {min(top, WORLD.dimension)}
     else:

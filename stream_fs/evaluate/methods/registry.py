@@ -20,7 +20,7 @@ from stream_fs.evaluate.methods.omvfs import OmvfsSettings, omvfs_scores
 from stream_fs.evaluate.protocol import Trial, chunks
 from stream_fs.selector import MultiViewSelector, View
 from stream_fs.selector.parameters import Budget, Preset, Transform, params
-from stream_fs.selector.ranking import shares
+from stream_fs.selector.ranking import split_budget
 
 Orders: TypeAlias = list[NDArray[np.intp]]
 """Per view, all features, best first."""
@@ -134,7 +134,7 @@ def named_views(data: IncompleteViews) -> list[tuple[str, Matrix]]:
 
 def select(orders: Orders, share: float, budget: Budget) -> list[Mask]:
     """Masks (d_v each) of the first features; the budget divides a share of all between views."""
-    counts = shares([len(order) for order in orders], share, budget)
+    counts = split_budget([len(order) for order in orders], share, budget)
     masks = []
     for order, count in zip(orders, counts, strict=True):
         mask = np.zeros(len(order), dtype=np.bool_)

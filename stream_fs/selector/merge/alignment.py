@@ -1,4 +1,4 @@
-"""Which clusters of several models are the same: all of them, joined into K groups.
+"""The alignment of the clusters of several models: all of them, joined into K groups.
 
 Every model numbers its clusters in its own way, may have split what another has as one, and may
 never have seen what others have. So the clusters of all models are joined step by step (Ward's
@@ -36,7 +36,7 @@ class _Groups:
         return np.asarray(harmonic * self.apart[group], np.float64)
 
     def unite(self, kept: int, gone: int) -> None:
-        """Put one group into another, whose mean and share change accordingly."""
+        """Join a group with another, updating its mean and share."""
         total = self.shares[kept] + self.shares[gone]
         part = self.shares[kept] / total if total > 0 else 0.5
         row = part * self.apart[kept] + (1 - part) * self.apart[gone]
@@ -51,8 +51,8 @@ def group_clusters(states: Sequence[State]) -> list[Indices]:
     """The group, 0 … K − 1, of every cluster, (K,) for every model.
 
     Does not depend on the order of the models, but for the groups' numbers: they follow the first
-    model's clusters. Views that only one of two models has seen say nothing about these two. Where
-    nothing tells clusters apart they keep their numbers.
+    model's clusters. A view that only one of two models has seen does not contribute to their
+    distances. Clusters that no view distinguishes keep their numbers.
     """
     clusters = states[0].params.clusters
     views = [
@@ -83,7 +83,7 @@ def _join(views: Sequence[_Groups], count: int, wanted: int) -> Indices:
             view.unite(kept, gone)
         member[member == gone] = kept
         row = _losses(views, kept, count)
-        row[np.isinf(losses[kept])] = np.inf  # itself, and what is in another group already
+        row[np.isinf(losses[kept])] = np.inf  # itself, and members of other groups
         losses[kept], losses[:, kept] = row, row
         losses[gone], losses[:, gone] = np.inf, np.inf
         stale = np.flatnonzero((nearest == kept) | (nearest == gone))
@@ -96,7 +96,7 @@ def _join(views: Sequence[_Groups], count: int, wanted: int) -> Indices:
 
 
 def _losses(views: Sequence[_Groups], group: int, count: int) -> Floats:
-    """What a union of the group with each of the others would lose in all views together."""
+    """Between-variance lost by a union of the group with each of the others, over all views."""
     total = np.zeros(count)
     for view in views:
         total += view.losses(group)
@@ -104,7 +104,7 @@ def _losses(views: Sequence[_Groups], group: int, count: int) -> Floats:
 
 
 def _groups(views: Sequence[ViewState]) -> _Groups | None:
-    """Every cluster a group of its own; None where the clusters do not differ in this view."""
+    """One group per cluster; None if the clusters do not differ in this view."""
     total = sum(view.n for view in views)
     if not total > 0:
         return None

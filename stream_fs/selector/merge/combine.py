@@ -1,6 +1,6 @@
 """One model from several over different data: `merge(states) -> State`, pure.
 
-bring to one space ─ group the clusters ─ add each model's sums by group ─ (row norms) refit V
+common space ─ alignment of clusters ─ sums added by group ─ (row norms) V fitted again
 
 A merged model is read like any other: `rank(merge(states))`.
 """
@@ -29,7 +29,7 @@ def merge(states: Sequence[State]) -> State:
     are means weighted by the data behind them, and so is V, except for the row-norm score, which
     is V itself: there V is fitted to the merged sums, unless the space has a running range. The
     order of the models changes nothing but rounding, the numbers of the clusters and the origin,
-    which is that of the first model. A model that has seen nothing changes nothing.
+    which is that of the first model. An empty model changes nothing.
     """
     _check(states)
     models = [state for state in states if state.chunk > 0]
@@ -40,7 +40,7 @@ def merge(states: Sequence[State]) -> State:
 
 
 def combine(models: Sequence[State], groups: Sequence[Indices]) -> State:
-    """The sums of models of which it is known which clusters belong together.
+    """The sums of models whose clusters are aligned.
 
     `groups[p][k]` is the merged cluster, 0 … K − 1, of cluster k of model p. Every model has seen
     data, and the spaces are taken as they are.
@@ -145,7 +145,7 @@ def _mean(arrays: Sequence[Floats], weights: Sequence[float]) -> Floats:
 SETTLED = 1e-7
 """Largest change of V in one step, relative to V, at which it counts as converged."""
 MOST_STEPS = 1000
-"""Steps after which V is taken as it is: near the minimum the steps become very small."""
+"""Maximum number of steps: near the minimum they become very small."""
 
 
 def refit(state: State) -> State:
@@ -157,7 +157,7 @@ def refit(state: State) -> State:
             weight = term_weight(
                 before.energy, float(share), len(state.views), state.j, state.params
             )
-            eta = state.params.of_view("eta", view.name)
+            eta = state.params.per_view("eta", view.name)
             views[view.name] = replace(before, V=fitted(before, weight, eta))
     return replace(state, views=views)
 

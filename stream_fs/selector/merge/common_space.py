@@ -1,10 +1,10 @@
-"""Models with running ranges of their own, brought to the range of all of them.
+"""The transformation of models with different running ranges to a common range.
 
 A row is x̃ = s/‖s‖ with s = (x − lo)/(hi − lo). In a wider range s becomes a∘s + b, so that sums
 of x̃ become sums of (a∘x̃ + b/‖s‖), divided by the new length. Lengths differ from row to row and
-are not kept: one typical length stands for them, that by which the models' means agree best. Where
-models have the same range nothing changes; where they differ much, because each has seen other
-clusters, merging is far better for it.
+are not kept: one typical length stands for them, that by which the models' means agree best. Models
+with the same range do not change; if ranges differ much, because models have seen different
+clusters, this improves the merge considerably.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ PLACES = (0.1, 0.6)
 def in_common_space(models: Sequence[State]) -> list[State]:
     """The models with their sums as if each had known the range of all of them from the start.
 
-    An approximation, for views with a running range; other views are as they were. V is left as it
-    is but for the features' scales.
+    An approximation, for views with a running range; other views are as they were. V changes
+    only by the scales of the features.
     """
     views: list[dict[str, ViewState]] = [dict(model.views) for model in models]
     for name in models[0].views:

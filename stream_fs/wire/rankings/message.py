@@ -18,7 +18,7 @@ from stream_fs.selector import Params, Ranking, Report, ViewRanking
 from stream_fs.selector.arrays import Floats
 from stream_fs.selector.imputation import Imputation
 from stream_fs.selector.parameters import is_whole
-from stream_fs.selector.ranking import shares
+from stream_fs.selector.ranking import split_budget
 
 Scope = Literal["partition", "merged"]
 Top: TypeAlias = int | float | None
@@ -228,7 +228,7 @@ def published_counts(params: Params, top: Top) -> dict[str, int]:
     if top is None:
         counts = dimensions
     elif isinstance(top, float):
-        counts = shares(dimensions, top, params.budget)
+        counts = split_budget(dimensions, top, params.budget)
     elif is_whole(top) and top >= 1:
         counts = [min(top, dimension) for dimension in dimensions]
     else:

@@ -258,6 +258,6 @@ def test_weights_per_view_are_our_own() -> None:
     chosen = params(VIEWS, 2, beta=MappingProxyType(given), theta=given)
     before = chosen.fingerprint
     given["a"] = -5
-    assert chosen.of_view("theta", "a") == 1.0
+    assert chosen.per_view("theta", "a") == 1.0
     assert replace(chosen, seed=0).fingerprint == before
     assert chosen.to_dict()["beta"] == {"a": 1.0, "b": 2.0}

@@ -95,7 +95,7 @@ properties = { "client.rack" = "r", "check.crcs" = true }
     assert (pixels.dtype, pixels.transform) == ("float32", "none"), "the preset's transform"
     assert settings.params.views[0].names == ("low", "high")
     assert (settings.params.seed, settings.params.lam) == (7, 4)
-    assert settings.params.of_view("beta", "pixels") == 2
+    assert settings.params.per_view("beta", "pixels") == 2
     assert configuration.views[1].shape == (2, 3)
 
     kafka = configuration.kafka_settings()

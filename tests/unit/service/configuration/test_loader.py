@@ -49,7 +49,7 @@ def test_text_from_outside_is_read_as_the_key_wants_it(tmp_path: Path) -> None:
     assert configuration.stream.topics == ("a", "b")
     assert configuration.kafka.group == "true"
     assert configuration.output.top == "all"
-    assert configuration.params().of_view("beta", "pixels") == 3
+    assert configuration.params().per_view("beta", "pixels") == 3
     assert (configuration.params().score, configuration.params().decay) == ("row_norm", 0.5)
     assert configuration.kafka.properties == {"sasl.username": "42", "client.rack": "a=b"}
     assert configuration.log.level == "debug"
