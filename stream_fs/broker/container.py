@@ -1,7 +1,7 @@
 """Apache Kafka in a container, through testcontainers.
 
-testcontainers' reaper removes the container when this process dies. Imported only when a broker
-is looked for: the service does without Docker.
+The reaper of testcontainers removes the container when this process dies. Imported only where a
+broker is started: the service does not need Docker.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ _RUN: Final = (
     f" -t {CLUSTER_ID} -c {_SERVER}"
     f" && exec /opt/kafka/bin/kafka-server-start.sh {_SERVER}"
 )
-"""Run by the container's shell in place of the image's own set-up, which would add settings."""
+"""Replaces the set-up script of the image, which would add settings."""
 
 
 def engine_missing() -> str | None:
-    """None when a Docker engine answers, otherwise why it does not."""
+    """Why no Docker engine answers; None if one does."""
     scheme, _, path = (get_docker_host() or _DEFAULT_ENGINE).partition("://")
     try:
-        if scheme == "unix":  # tried here first: a client that is refused leaves its socket open
+        if scheme == "unix":  # a refused client would leave its socket open
             with socket.socket(socket.AF_UNIX) as engine:
                 engine.connect(path)
         client = DockerClient(timeout=10).client
@@ -64,15 +64,15 @@ class ContainerBroker(Broker):
     def __init__(
         self, *, log_dir: Path, protocols: Mapping[str, str], properties: Mapping[str, str]
     ) -> None:
-        """Describe the container; nothing runs yet.
+        """Configure the container without starting it.
 
-        Every listener has the same port inside and outside, so that one address holds for clients
-        and for the broker itself, before and after a restart.
+        Every listener has the same port inside and outside, so that its address is the same for
+        clients and for the broker itself, before and after a restart.
         """
         ports = dict(zip([*protocols, CONTROLLER], free_ports(len(protocols) + 1), strict=True))
         self._container = DockerContainer(_IMAGE, entrypoint=["sh", "-c"])
         host = self._container.get_docker_client().host()
-        self._node = Node(id=1, host=host, bind="0.0.0.0", ports=ports, data=_DATA)  # noqa: S104  # within the container; only a port of this host leads there
+        self._node = Node(id=1, host=host, bind="0.0.0.0", ports=ports, data=_DATA)  # noqa: S104  # within the container, reached through a port of this host
         self._log = log_dir / f"broker-{ports[PLAINTEXT]}.log"
         generated = server_properties(self._node, [self._node], protocols, properties)
         self._container.with_command([_RUN])
@@ -87,7 +87,7 @@ class ContainerBroker(Broker):
         return self._node.address(listener)
 
     def start(self) -> None:
-        """Create the container the first time, start it, wait until Kafka answers."""
+        """Create the container if needed, start it, and wait until Kafka answers."""
         if self._running():
             return
         announced = self._output().count(STARTED)
@@ -104,12 +104,12 @@ class ContainerBroker(Broker):
             ) from reason
 
     def stop(self) -> None:
-        """Let Kafka close its logs and leave."""
+        """Shut Kafka down gracefully."""
         if self._running():
             self._container.get_wrapped_container().stop(timeout=30)
 
     def kill(self) -> None:
-        """End the container's process with SIGKILL."""
+        """Kill the process of the container with SIGKILL."""
         if self._running():
             self._container.get_wrapped_container().kill()
 
@@ -119,7 +119,7 @@ class ContainerBroker(Broker):
         self._container.stop()
 
     def log_tail(self, lines: int = 40) -> str:
-        """The last lines that Kafka printed."""
+        """The last lines of Kafka's output."""
         return node.last_lines(self._output(), lines)
 
     def _launch(self) -> None:

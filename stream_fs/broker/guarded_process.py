@@ -1,4 +1,4 @@
-"""A command or a directory under the guard: the asking side."""
+"""Commands and directories that are removed when this process ends, see `guard`."""
 
 from __future__ import annotations
 
@@ -27,15 +27,22 @@ class GuardedCommand:
         errors: Path | None = None,
         environ: Mapping[str, str] | None = None,
     ) -> None:
-        """Start it; its output is appended to ``output``, its errors to ``errors`` or there, too.
+        """Start it; appends its output to ``output``, and its errors to ``errors`` or there, too.
 
-        ``scratch`` is a directory that is removed with the command when this process dies before
-        it could do so itself. ``environ`` takes the place of this process's environment.
+        ``scratch`` is a directory that the guard removes when this process dies. ``environ``
+        replaces the environment.
         """
-        guarded = [sys.executable, "-I", guard.__file__, str(os.getpid()), str(scratch), *command]
+        command_line = [
+            sys.executable,
+            "-I",
+            guard.__file__,
+            str(os.getpid()),
+            str(scratch),
+            *command,
+        ]
         with output.open("ab") as log, (errors or output).open("ab") as error_log:
             self._guard = subprocess.Popen(
-                guarded,
+                command_line,
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=error_log,
@@ -51,28 +58,28 @@ class GuardedCommand:
         return self._guard.poll() is None
 
     def wait(self) -> int:
-        """Wait for the end of the command; its exit status. An interrupted wait kills it."""
+        """Wait for the command, and return its exit status; an interrupted wait kills it."""
         try:
-            return self._ended()
+            return self._await_end()
         except BaseException:
             self.kill()
             raise
 
     def stop(self) -> None:
-        """End the command in order, or by force when it takes too long."""
+        """Terminate the command, or kill it if that takes too long."""
         self._end(guard.STOP)
 
     def kill(self) -> None:
-        """End the command at once."""
+        """Kill the command."""
         self._end(guard.KILL)
 
     def _end(self, order: bytes) -> None:
         if self.running():
-            with contextlib.suppress(BrokenPipeError):  # it may end by itself in this moment
+            with contextlib.suppress(BrokenPipeError):  # it may have ended by itself
                 self._orders.write(order)
-        self._ended()
+        self._await_end()
 
-    def _ended(self) -> int:
+    def _await_end(self) -> int:
         status = self._guard.wait()
         self._orders.close()
         return status
@@ -80,13 +87,13 @@ class GuardedCommand:
 
 @contextmanager
 def guarded_directory(prefix: str) -> Iterator[Path]:
-    """A temporary directory that is removed in the end, also when this process is killed."""
+    """A temporary directory that is removed also when this process is killed."""
     directory = Path(tempfile.mkdtemp(prefix=prefix))
-    watch = GuardedCommand([], output=Path(os.devnull), scratch=directory)
+    guarded = GuardedCommand([], output=Path(os.devnull), scratch=directory)
     try:
         yield directory
     finally:
         try:
             shutil.rmtree(directory)
         finally:
-            watch.kill()
+            guarded.kill()

@@ -1,4 +1,4 @@
-"""Apache Kafka as a process of this machine."""
+"""Apache Kafka as a process on this machine."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ logger.server.level = info
 
 
 class JavaBroker(Broker):
-    """One Kafka node under a guard; its data in ``scratch``, which the caller removes."""
+    """One Kafka node as a guarded process; its data is in ``scratch``, which the caller removes."""
 
     def __init__(
         self,
@@ -53,10 +53,10 @@ class JavaBroker(Broker):
         number: int = 1,
         options: Sequence[str] = ("-Xmx512m",),
     ) -> None:
-        """Write the configuration; nothing runs yet.
+        """Write the configuration without starting the node.
 
-        ``nodes`` are those of the cluster in which this is the one with id ``number``; without
-        them it is alone. ``options`` are for Java.
+        ``nodes`` are all nodes of the cluster, of which this is the one with id ``number``; without
+        them, it is the only one. ``options`` are options of Java.
         """
         self._nodes = nodes or [local_node(1, scratch, protocols)]
         (self._node,) = (node for node in self._nodes if node.id == number)
@@ -78,20 +78,20 @@ class JavaBroker(Broker):
         return self._node.address(listener)
 
     def start(self) -> None:
-        """Format the storage the first time, run the server, wait until it answers."""
+        """Format the storage if needed, start the server, and wait until it answers."""
         self.launch()
         self.await_start()
 
     def prepare(self) -> None:
-        """Begin to format the storage, unless it is there."""
+        """Start formatting the storage, unless it exists."""
         if not Path(self._node.data).exists() and self._formatting is None:
             arguments = ["format", "-t", CLUSTER_ID, "-c", str(self._server)]
             self._formatting = self._java(
-                "kafka.tools.StorageTool", *arguments, *founders(self._nodes)
+                "kafka.tools.StorageTool", *arguments, *cluster_options(self._nodes)
             )
 
     def launch(self) -> None:
-        """Run the server without waiting for it: a cluster answers when most of its nodes run."""
+        """Start the server without waiting: a cluster answers when most of its nodes run."""
         if self._running():
             return
         self.prepare()
@@ -112,19 +112,19 @@ class JavaBroker(Broker):
             raise self._with_log(reason) from None
 
     def stop(self) -> None:
-        """Let Kafka close its logs and leave."""
+        """Shut Kafka down gracefully."""
         if self._process is not None:
             self._process.stop()
 
     def kill(self) -> None:
-        """End the process with SIGKILL."""
+        """Kill the process with SIGKILL."""
         if self._formatting is not None:
             self._formatting.kill()
         if self._process is not None:
             self._process.kill()
 
     def log_tail(self, lines: int = 40) -> str:
-        """The last lines that Kafka printed."""
+        """The last lines of Kafka's output."""
         return node.tail(self._log, lines)
 
     def _running(self) -> bool:
@@ -155,7 +155,7 @@ def local_node(
     protocols: Mapping[str, str],
     advertised: Mapping[str, str] | None = None,
 ) -> Node:
-    """A node on free ports of this machine, for its processes alone."""
+    """A node on free ports of this machine, reachable from this machine only."""
     listeners = [*protocols, CONTROLLER]
     return Node(
         id=number,
@@ -167,10 +167,10 @@ def local_node(
     )
 
 
-def founders(nodes: Sequence[Node]) -> list[str]:
-    """How the storage is told with whom the node forms a cluster.
+def cluster_options(nodes: Sequence[Node]) -> list[str]:
+    """The options of the storage tool that name the nodes that form a cluster.
 
-    A directory has an id of sixteen bytes in base64, which every founder has to know.
+    Every node has to know the ids of all directories: sixteen bytes in base64.
     """
     if len(nodes) == 1:
         return ["--standalone"]

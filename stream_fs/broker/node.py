@@ -1,4 +1,4 @@
-"""The server.properties of a node, as a function of the nodes that form the cluster."""
+"""A node of Kafka: its interface, its server.properties, free ports for it, and its readiness."""
 
 from __future__ import annotations
 
@@ -16,21 +16,32 @@ from confluent_kafka.admin import AdminClient
 
 from stream_fs.errors import StreamFsError
 
+PLAINTEXT: Final = "PLAINTEXT"
+"""The listener of every broker; `Broker.bootstrap` is its address."""
+CONTROLLER: Final = "CONTROLLER"
+CLUSTER_ID: Final = "c3RyZWFtLWZzLWJyb2tlcg"
+"""Sixteen bytes in base64, as Kafka requires; the same for every development cluster."""
+STARTED: Final = "Kafka Server started"
+"""Logged by Kafka when its listeners are open."""
+START_SECONDS: Final = 120.0
+"""Timeout of a start, which takes a few seconds on an idle machine."""
+_POLL_SECONDS: Final = 0.1
+_ANSWER_SECONDS: Final = 5.0
+_CANDIDATES: Final = range(20_000, 30_000)
+"""Below the ports of outgoing connections: otherwise a client that reconnects could get the port of
+the broker that is to be started again."""
+
 
 class BrokerUnavailable(StreamFsError):
-    """No broker can be had here, or it did not start; the message says what is missing."""
+    """No broker is available, or it did not start; the message says what is missing."""
 
 
-class BrokerNotOurs(StreamFsError):
-    """The broker is run by somebody else: it cannot be stopped, started or configured here."""
-
-
-PLAINTEXT: Final = "PLAINTEXT"
-"""The listener that every broker has; `Broker.bootstrap` is its address."""
+class BrokerNotOwned(StreamFsError):
+    """The broker was not started by this process: it cannot be stopped or configured here."""
 
 
 class Broker(ABC):
-    """A broker that answers, until it is taken away."""
+    """A broker, which may be stopped and started again."""
 
     @property
     def bootstrap(self) -> str:
@@ -39,51 +50,46 @@ class Broker(ABC):
 
     @abstractmethod
     def address(self, listener: str) -> str:
-        """``host:port`` of a listener by its name; the same as long as the broker exists."""
+        """``host:port`` of a listener; it does not change while the broker exists."""
 
     @abstractmethod
     def start(self) -> None:
-        """Bring the broker back, on the same ports and data; return when it answers.
+        """Start the broker on the same ports and data, and wait until it answers.
 
-        Raises `BrokerUnavailable`, with the end of the broker's log, when it does not.
+        Raises `BrokerUnavailable`, with the end of the broker's log, when it does not answer.
         """
 
     @abstractmethod
     def stop(self) -> None:
-        """Shut the broker down in order; nothing happens when it does not run."""
+        """Shut the broker down gracefully, if it runs."""
 
     @abstractmethod
     def kill(self) -> None:
-        """Take the broker away at once, as a power failure would."""
+        """End the broker at once, as a power failure would."""
 
     @abstractmethod
     def log_tail(self, lines: int = 40) -> str:
-        """The last lines of the broker's log; empty when there is none to read."""
-
-
-CONTROLLER: Final = "CONTROLLER"
-CLUSTER_ID: Final = "c3RyZWFtLWZzLWJyb2tlcg"
-"""Sixteen bytes in base64, as Kafka wants them; every development cluster has the same."""
+        """The last lines of the broker's log; empty if it is not available."""
 
 
 @dataclass(frozen=True)
 class Node:
-    """One Kafka process, broker and controller at once."""
+    """One Kafka process, both broker and controller."""
 
     id: int
     host: str
-    """The name under which clients reach it."""
+    """The name at which clients reach it."""
     bind: str
-    """The interface that its client listeners are bound to."""
+    """The address to which its client listeners are bound."""
     ports: Mapping[str, int]
-    """Listener name to port, `CONTROLLER` among them."""
+    """Ports by listener name, including `CONTROLLER`."""
     data: str
-    """Its directory for logs and metadata."""
+    """The directory of its logs and metadata."""
     advertised: Mapping[str, str] = field(default_factory=dict)
-    """Listener name to the ``host:port`` that clients are told, where it is not the node's own."""
+    """Addresses that clients get in place of the node's own, by listener name."""
 
     def address(self, listener: str) -> str:
-        """``host:port`` of a listener; controllers talk to each other on their own machine."""
+        """``host:port`` of a listener; controllers are reached on this machine only."""
         host = "127.0.0.1" if listener == CONTROLLER else self.host
         return f"{host}:{self.ports[listener]}"
 
@@ -96,15 +102,14 @@ def server_properties(
 ) -> dict[str, str]:
     """The properties of ``node`` in the cluster of ``nodes`` (itself included).
 
-    ``protocols`` gives the security protocol of every client listener; ``extra`` is laid over the
-    result. Internal topics are replicated to every node and written by a majority. Brokers and
-    groups start and notice losses and timeouts fast, because tests wait for them: a killed broker
-    can come back only after its session has expired.
+    ``protocols`` are the security protocols of the client listeners; ``extra`` overrides the
+    result. Internal topics are replicated to every node and written by a majority. Timeouts are
+    short, as tests wait for them: a killed broker can return only after its session has expired.
     """
     replicas = str(len(nodes))
     majority = str(len(nodes) // 2 + 1)
     clients = [f"{name}://{node.bind}:{node.ports[name]}" for name in protocols]
-    told = {name: node.address(name) for name in protocols} | dict(node.advertised)
+    advertised = {name: node.address(name) for name in protocols} | dict(node.advertised)
     security = {**protocols, CONTROLLER: "PLAINTEXT"}
     return {
         "process.roles": "broker,controller",
@@ -112,7 +117,7 @@ def server_properties(
         "controller.quorum.bootstrap.servers": ",".join(n.address(CONTROLLER) for n in nodes),
         "controller.listener.names": CONTROLLER,
         "listeners": ",".join([*clients, f"{CONTROLLER}://{node.address(CONTROLLER)}"]),
-        "advertised.listeners": ",".join(f"{name}://{told[name]}" for name in protocols),
+        "advertised.listeners": ",".join(f"{name}://{advertised[name]}" for name in protocols),
         "listener.security.protocol.map": ",".join(f"{n}:{p}" for n, p in security.items()),
         "inter.broker.listener.name": PLAINTEXT,
         "log.dirs": node.data,
@@ -141,20 +146,15 @@ def server_properties(
 
 
 def render(properties: Mapping[str, str]) -> str:
-    """The properties as a file for Java, with backslashes and line ends escaped."""
+    """The properties in the file format of Java, with backslashes and line ends escaped."""
     escaped = {
         key: value.replace("\\", "\\\\").replace("\n", "\\n") for key, value in properties.items()
     }
     return "".join(f"{key}={value}\n" for key, value in escaped.items())
 
 
-_CANDIDATES: Final = range(20_000, 30_000)
-"""Below the ports that systems hand out to outgoing connections: otherwise a client that keeps
-trying to reconnect could be given the port of the very broker that is to come back."""
-
-
 def free_ports(count: int) -> list[int]:
-    """``count`` different ports on which nothing listens now."""
+    """``count`` different ports on which nothing listens."""
     found: list[int] = []
     for port in random.SystemRandom().sample(_CANDIDATES, len(_CANDIDATES)):
         if len(found) == count:
@@ -165,7 +165,7 @@ def free_ports(count: int) -> list[int]:
 
 
 def is_free(port: int) -> bool:
-    """Whether nothing listens on the port now."""
+    """Whether nothing listens on the port."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -175,18 +175,8 @@ def is_free(port: int) -> bool:
     return True
 
 
-STARTED: Final = "Kafka Server started"
-"""What Kafka logs when its listeners are open."""
-
-START_SECONDS: Final = 120.0
-"""How long a start may take; a few seconds on an idle machine."""
-
-_LOOK_SECONDS: Final = 0.1
-_ASK_SECONDS: Final = 5.0
-
-
 def answers(bootstrap: str, seconds: float) -> bool:
-    """Whether an admin client gets the cluster's metadata within the time."""
+    """Whether an admin client gets the metadata of the cluster in time."""
     admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
     try:
         return bool(admin.list_topics(timeout=seconds).brokers)
@@ -197,23 +187,23 @@ def answers(bootstrap: str, seconds: float) -> bool:
 def await_start(
     bootstrap: str, *, announced: Callable[[], bool], running: Callable[[], bool]
 ) -> None:
-    """Wait until the log has announced the start and the broker answers.
+    """Wait until the log announces the start and the broker answers.
 
-    Asks only after the announcement: a client that is refused first backs off, and complains.
-    Raises `BrokerUnavailable` when the process ends before, or after `START_SECONDS`.
+    Connects only after the announcement: a refused client backs off and logs errors. Raises
+    `BrokerUnavailable` when the process ends before that, or after `START_SECONDS`.
     """
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
         if not running():
             raise BrokerUnavailable("the broker ended while it was starting")
-        if announced() and answers(bootstrap, _ASK_SECONDS):
+        if announced() and answers(bootstrap, _ANSWER_SECONDS):
             return
-        time.sleep(_LOOK_SECONDS)
+        time.sleep(_POLL_SECONDS)
     raise BrokerUnavailable(f"the broker did not start within {START_SECONDS:.0f} s")
 
 
 def read(path: Path) -> str:
-    """The whole file, readable even when it is not clean UTF-8; empty when there is none."""
+    """The text of a file, with invalid UTF-8 replaced; empty if there is no file."""
     return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
 
 

@@ -1,4 +1,4 @@
-"""Which broker, and for how long."""
+"""Finding or starting a broker, for the duration of a context."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from typing import Final, NoReturn
 
 from stream_fs.broker.guarded_process import guarded_directory
 from stream_fs.broker.java import JavaBroker
-from stream_fs.broker.node import PLAINTEXT, Broker, BrokerNotOurs, BrokerUnavailable, answers
+from stream_fs.broker.node import PLAINTEXT, Broker, BrokerNotOwned, BrokerUnavailable, answers
 from stream_fs.broker.toolchain import Toolchain
 
 
 class ExternalBroker(Broker):
-    """The broker at an address that was given from outside."""
+    """An existing broker at a given address."""
 
     def __init__(self, bootstrap: str, source: str) -> None:
-        """``source`` names where the address comes from, for messages."""
+        """``source`` names the origin of the address, for messages."""
         self._bootstrap = bootstrap
         self._source = source
 
     def address(self, listener: str) -> str:
-        """The address as it was given; other listeners are unknown here."""
+        """The given address; those of other listeners are unknown."""
         if listener != PLAINTEXT:
             self._refuse(f"the address of its listener {listener} is not known")
         return self._bootstrap
@@ -41,14 +41,14 @@ class ExternalBroker(Broker):
         """Refused."""
         self._refuse("it cannot be killed here")
 
-    def log_tail(self, lines: int = 40) -> str:  # noqa: ARG002  # there is no log to take lines of
-        """Empty: its log is elsewhere."""
+    def log_tail(self, lines: int = 40) -> str:  # noqa: ARG002  # the log is not available
+        """Empty: the log is not available."""
         return ""
 
     def _refuse(self, what: str) -> NoReturn:
-        raise BrokerNotOurs(
-            f"the broker at {self._bootstrap} comes from {self._source}: {what}; "
-            f"unset {self._source} to run a broker of one's own"
+        raise BrokerNotOwned(
+            f"the broker at {self._bootstrap} is given by {self._source}: {what}; "
+            f"unset {self._source} to start another broker"
         )
 
 
@@ -64,33 +64,32 @@ def running_broker(
     listeners: Mapping[str, str] | None = None,
     properties: Mapping[str, str] | None = None,
 ) -> Iterator[Broker]:
-    """A broker that answers, gone without trace at the end.
+    """A running broker, which is removed at the end if it was started here.
 
-    ``log_dir`` keeps the broker's log; without it the log goes with the broker. ``listeners`` asks
-    for more listeners beside the plain one, name to security protocol (``{"SASL_SSL":
-    "SASL_SSL"}``), each on a free port (`Broker.address`); ``properties`` are laid over the
-    generated server.properties.
+    The log of the broker is kept in ``log_dir``, if given. ``listeners`` are further listeners
+    beside the plain one, name to security protocol (``{"SASL_SSL": "SASL_SSL"}``), each on a free
+    port (`Broker.address`); ``properties`` override the generated server.properties.
 
-    Raises `BrokerUnavailable` when there is none to be had or it does not start, `BrokerNotOurs`
-    when listeners or properties are wanted of a broker that somebody else runs.
+    Raises `BrokerUnavailable` when there is none or it does not start, and `BrokerNotOwned` for
+    listeners or properties of an existing broker.
     """
     if bootstrap := os.environ.get(BOOTSTRAP_VARIABLE):
         if listeners or properties:
-            raise BrokerNotOurs(
-                f"the broker at {bootstrap} comes from {BOOTSTRAP_VARIABLE}: listeners and "
-                f"properties cannot be set; unset {BOOTSTRAP_VARIABLE} to run one's own"
+            raise BrokerNotOwned(
+                f"the broker at {bootstrap} is given by {BOOTSTRAP_VARIABLE}: listeners and "
+                f"properties cannot be set; unset {BOOTSTRAP_VARIABLE} to start another broker"
             )
-        yield _external(bootstrap)
+        yield _existing_broker(bootstrap)
         return
     protocols = {PLAINTEXT: PLAINTEXT, **(listeners or {})}
     with guarded_directory("stream-fs-broker-") as scratch:
         logs = log_dir or scratch
         logs.mkdir(parents=True, exist_ok=True)
-        with _own(scratch, logs, protocols, properties or {}) as broker:
+        with _started_broker(scratch, logs, protocols, properties or {}) as broker:
             yield broker
 
 
-def _external(bootstrap: str) -> Broker:
+def _existing_broker(bootstrap: str) -> Broker:
     if not answers(bootstrap, _EXTERNAL_SECONDS):
         raise BrokerUnavailable(
             f"no broker answers at {bootstrap} ({BOOTSTRAP_VARIABLE}) within "
@@ -100,10 +99,10 @@ def _external(bootstrap: str) -> Broker:
 
 
 @contextmanager
-def _own(
+def _started_broker(
     scratch: Path, logs: Path, protocols: Mapping[str, str], properties: Mapping[str, str]
 ) -> Iterator[Broker]:
-    """A started broker of the first kind that this machine can run."""
+    """A new broker of the first kind that this machine can run."""
     no_docker = _docker_missing()
     if no_docker is None:
         from stream_fs.broker.container import ContainerBroker
@@ -117,12 +116,14 @@ def _own(
         return
     tools = Toolchain.found(os.environ)
     if no_java := tools.missing():
-        wanted = [
+        options = [
             f"{BOOTSTRAP_VARIABLE}: not set; set it to host:port of a running broker, or",
             f"Docker: {no_docker}; or, for Apache Kafka as a process,",
             *no_java,
         ]
-        raise BrokerUnavailable("\n  - ".join(["there is no Kafka broker to be had here", *wanted]))
+        raise BrokerUnavailable(
+            "\n  - ".join(["there is no Kafka broker, and none can be started", *options])
+        )
     process = JavaBroker(
         tools, scratch=scratch, log_dir=logs, protocols=protocols, properties=properties
     )
@@ -134,7 +135,7 @@ def _own(
 
 
 def _docker_missing() -> str | None:
-    """None when Docker can be used, otherwise what is missing and how to get it."""
+    """What is missing for Docker and how to get it; None if nothing is."""
     if importlib.util.find_spec("testcontainers") is None:
         return "the Python package testcontainers is not installed; install it"
     from stream_fs.broker.container import engine_missing

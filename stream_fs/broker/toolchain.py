@@ -46,13 +46,13 @@ _POM: Final = f"""\
 
 @dataclass(frozen=True)
 class Toolchain:
-    """What this machine has for running Kafka itself."""
+    """The tools of this machine for running Kafka."""
 
     java: str | None
     """The Java launcher, whatever its version."""
     maven: str | None
     jars: Path
-    """Where the jars are or will be; the directory exists only when it is complete."""
+    """The directory of the jars; it exists only if it is complete."""
 
     @classmethod
     def found(cls, environ: Mapping[str, str]) -> Toolchain:
@@ -68,7 +68,7 @@ class Toolchain:
         )
 
     def missing(self) -> list[str]:
-        """What has to be installed first, a sentence each; empty when Kafka can be run."""
+        """Sentences about what has to be installed; empty if Kafka can be run."""
         sentences = []
         if self.java is None:
             sentences.append(
@@ -88,10 +88,10 @@ class Toolchain:
         return sentences
 
     def fetch(self) -> Path:
-        """The directory with the jars of Kafka, fetched first unless they are there.
+        """Fetch the jars of Kafka, unless they are cached; returns their directory.
 
-        Processes that ask at the same time wait for one of them to fetch. The directory appears
-        whole or not at all.
+        Of several processes, one fetches and the others wait. The directory is created complete or
+        not at all.
         """
         if not self.jars.is_dir():
             self.jars.parent.mkdir(parents=True, exist_ok=True)
@@ -101,7 +101,7 @@ class Toolchain:
         return self.jars
 
     def _copy_dependencies(self, partial: Path) -> None:
-        """Let Maven fill ``partial``, then give it its final name."""
+        """Fill ``partial`` with Maven, then rename it."""
         assert self.maven is not None
         shutil.rmtree(partial, ignore_errors=True)  # of a process that was killed while fetching
         partial.mkdir()
@@ -129,7 +129,7 @@ class Toolchain:
 
 
 def _java_version(java: str) -> int:
-    """The major version, 1 for Java 8 and older, 0 when the launcher does not tell."""
+    """The major version: 1 for Java 8 and older, 0 if it is unknown."""
     answer = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
     match = re.search(r'version "(\d+)', answer.stderr)
     return int(match.group(1)) if match else 0
@@ -137,7 +137,7 @@ def _java_version(java: str) -> int:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Hold an exclusive lock; the system releases it when the process dies."""
+    """Hold an exclusive lock, which the system releases when the process dies."""
     with path.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

@@ -187,7 +187,7 @@ def test_without_a_broker_it_says_so_and_runs_on_files(tmp_path: Path) -> None:
     }
     with demo(tmp_path, "--keep", **away) as running:
         assert running.process.wait(300) == 0, running.said
-        assert "there is no Kafka broker to be had here" in running.said
+        assert "there is no Kafka broker, and none can be started" in running.said
         assert "default-jre-headless" in running.said
         assert "29 rankings, each published once, without a gap" in running.said
         assert "0 of the" in running.said

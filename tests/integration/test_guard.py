@@ -1,4 +1,4 @@
-"""A guarded command ends with the process that asked for it, however that one ends."""
+"""A guarded command ends with the process that has started it, however that ends."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ import os, signal, sys, time
 from pathlib import Path
 from stream_fs.broker.guarded_process import GuardedCommand
 
-signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where a shell made it
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have ignored it
 scratch = Path(sys.argv[1])
 sleeper = [sys.executable, "-c", "import time; time.sleep(1000)", str(scratch)]
 command = GuardedCommand(sleeper, output=scratch / "log", scratch=scratch)
-if os.fork() == 0:  # a process that inherits the line to the guard, and stays
+if os.fork() == 0:  # inherits the pipe to the guard, and outlives its parent
     time.sleep(1000)
 time.sleep(1000)
 """
 
 
 def sleepers(scratch: Path) -> set[int]:
-    """The guard and its command, without the process that asked."""
+    """The guard and its command, without their parent."""
     return {pid for pid, command in mentioning(str(scratch)).items() if "fork" not in command}
 
 
@@ -52,8 +52,8 @@ def test_nothing_is_left_when_the_parent_dies(tmp_path: Path, how: signal.Signal
             os.killpg(parent.pid, signal.SIGKILL)  # the forked process
 
 
-def test_a_directory_goes_with_its_owner(tmp_path: Path) -> None:
-    with guarded_directory("orderly-") as directory:
+def test_a_directory_is_removed_with_its_owner(tmp_path: Path) -> None:
+    with guarded_directory("closed-") as directory:
         assert directory.is_dir()
     assert not directory.exists()
 
@@ -84,9 +84,9 @@ def test_the_command_dies_with_its_guard(tmp_path: Path) -> None:
     wait_until(lambda: not mentioning(str(tmp_path)), "the command is gone")
 
 
-def test_stop_lets_the_command_end_in_order_and_kill_does_not(tmp_path: Path) -> None:
+def test_stop_terminates_the_command_and_kill_does_not_wait(tmp_path: Path) -> None:
     ready = tmp_path / "ready"
-    polite = (
+    terminating = (
         "import pathlib, signal, sys, time;"
         "signal.signal(signal.SIGTERM, lambda *_: sys.exit(7));"
         f"pathlib.Path({str(ready)!r}).touch(); time.sleep(1000)"
@@ -95,7 +95,7 @@ def test_stop_lets_the_command_end_in_order_and_kill_does_not(tmp_path: Path) ->
     for end in (GuardedCommand.stop, GuardedCommand.kill):
         ready.unlink(missing_ok=True)
         command = GuardedCommand(
-            [sys.executable, "-c", polite], output=tmp_path / "log", scratch=tmp_path
+            [sys.executable, "-c", terminating], output=tmp_path / "log", scratch=tmp_path
         )
         wait_until(ready.exists, "the command runs")
         end(command)

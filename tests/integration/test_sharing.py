@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from stream_fs.broker import Broker
-from stream_fs.broker.node import BrokerNotOurs
+from stream_fs.broker.node import BrokerNotOwned
 from stream_fs.broker.session import ExternalBroker
 from tests.integration.sharing import shared_broker
 
@@ -43,7 +43,7 @@ def test_one_broker_serves_all_and_outlives_its_users(tmp_path: Path) -> None:
             assert broker.bootstrap == "address:1"
             all_use_it.wait()
             for end in (broker.stop, broker.kill):
-                with pytest.raises(BrokerNotOurs):
+                with pytest.raises(BrokerNotOwned):
                     end()
             if threading.get_ident() in owners:
                 owner_leaves.set()
