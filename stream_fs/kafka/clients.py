@@ -6,13 +6,14 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias, TypeVar
 
-from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from stream_fs.errors import InvalidParameter
 from stream_fs.kafka.errors import ConnectionState
 from stream_fs.kafka.librdkafka import ConnectionAttemptFilter
 from stream_fs.kafka.settings import ClientSettings
+from stream_fs.pipeline.ports import Partition
 
 LOGGER: Final = logging.getLogger("stream_fs.kafka")
 """Receives what librdkafka logs, within the calls that serve a client's events."""
@@ -26,6 +27,11 @@ row may take longer than the timeout of one."""
 
 def unobserved() -> None:
     """The `Progress` of clients without a watchdog."""
+
+
+def topic_partitions(offsets: Mapping[Partition, int]) -> list[TopicPartition]:
+    """Partitions with offsets, as the client expects them."""
+    return [TopicPartition(*partition, offset) for partition, offset in offsets.items()]
 
 
 def input_consumer(

@@ -16,8 +16,8 @@ from confluent_kafka import Message as ClientMessage
 
 from stream_fs.errors import FatalError, OffsetGone
 from stream_fs.kafka import librdkafka
-from stream_fs.kafka.clients import LOGGER, input_consumer
-from stream_fs.kafka.cursor import SILENCE_SECONDS, PartitionCursors, topic_partitions
+from stream_fs.kafka.clients import LOGGER, input_consumer, topic_partitions
+from stream_fs.kafka.cursor import SILENCE_SECONDS, PartitionCursors
 from stream_fs.kafka.errors import ConnectionState, classify, translate_errors
 from stream_fs.kafka.message_batch import BatchSizer, without_events
 from stream_fs.kafka.offsets import OffsetReader

@@ -16,7 +16,7 @@ from confluent_kafka import Message as ClientMessage
 
 from stream_fs.errors import TransportError
 from stream_fs.kafka import librdkafka
-from stream_fs.kafka.clients import LOGGER
+from stream_fs.kafka.clients import LOGGER, topic_partitions
 from stream_fs.kafka.errors import ConnectionState, classify, translate_errors
 from stream_fs.kafka.message_batch import MessageBatch, batches_by_partition
 from stream_fs.kafka.offsets import OffsetReader
@@ -347,8 +347,3 @@ class PartitionCursors:
             else:
                 for partition, end in ends.items():
                     silent[partition].broker_end = end
-
-
-def topic_partitions(offsets: Mapping[Partition, int]) -> list[TopicPartition]:
-    """Partitions with offsets, as the client expects them."""
-    return [TopicPartition(*partition, offset) for partition, offset in offsets.items()]
