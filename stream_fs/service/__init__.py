@@ -1,1 +1,1 @@
-"""What an operator meets: configuration, metrics, health, logs, and the loop that joins them."""
+"""The service: configuration, observability, the process, and the loop that joins them."""

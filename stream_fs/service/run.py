@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 from threadpoolctl import threadpool_limits
 
 from stream_fs.errors import StreamFsError
-from stream_fs.kafka import KafkaTransport, Topics
+from stream_fs.kafka import ClientSettings, KafkaTransport, Topics
 from stream_fs.pipeline import events
 from stream_fs.pipeline.transaction import Runtime
 from stream_fs.pipeline.worker import Worker
@@ -33,7 +33,7 @@ from stream_fs.service.topics import topic_gaps, topic_problems
 
 _LOGGER = logging.getLogger("stream_fs")
 _LAG_SECONDS = 5.0
-"""How often the lag is brought up to date."""
+"""Interval between two measurements of the lag."""
 
 
 def run(
@@ -42,9 +42,9 @@ def run(
     *,
     crash_hook: Callable[[str], None] = lambda _: None,
 ) -> ExitCode:
-    """Run until a signal asks to stop. Raises what cannot be gone on with.
+    """Run until a signal requests a shutdown; raises any error that cannot be recovered from.
 
-    `crash_hook` is told every step of every commit (see `pipeline.transaction.Runtime`).
+    `crash_hook` is called at every step of every commit (see `pipeline.transaction.Runtime`).
     """
     set_up(
         configuration.log.format,
@@ -56,44 +56,28 @@ def run(
     _LOGGER.info("starting", extra={"fields": {"version": version("stream-fs")}})
     settings = configuration.kafka_settings()
     topics = Topics(settings)
-    if not _topics_will_do(configuration, topics):
+    if not _check_topics(configuration, topics):
         return ExitCode.PROBLEM
     registry = CollectorRegistry()
-    ProcessCollector(registry=registry)  # processor time, memory and open files
-    today = time.time  # noqa: TID251  # told to people and Prometheus; nothing waits by it
-    metrics = MetricsObserver(registry, configuration.stream.name, today)
-    status = StatusObserver(configuration, today)
+    ProcessCollector(registry=registry)  # CPU time, memory and open files
+    wall_clock = time.time  # noqa: TID251  # for people and Prometheus; not for scheduling
+    metrics = MetricsObserver(registry, configuration.stream.name, wall_clock)
+    status = StatusObserver(configuration, wall_clock)
     status.stream_partitions(topics.partitions(configuration.stream.topics))
     watchdog = Watchdog(configuration.service.watchdog_seconds, time.monotonic)
 
     def observe(event: events.Event) -> None:
-        # A turn has calls for every partition, and without a broker each takes its whole time.
+        # One run of the loop calls the broker for every partition, each with a timeout of its own.
         watchdog.beat()
         metrics(event)
         status(event)
         log_event(event)
 
     with ExitStack() as stack:
-        # One thread for the sums: more processes, not more threads, and the same bytes each time.
+        # One BLAS thread: streams scale by processes, and the same sums give the same bytes.
         stack.enter_context(threadpool_limits(1))
         stopping.begin()
-        states, aside = configuration.state_topics(), CommitThreads()
-        worker = Worker(
-            configuration.stream.topics,
-            configuration.stream_settings(),
-            KafkaTransport(
-                settings,
-                configuration.stream.name,
-                states.__getitem__,
-                watchdog.progress,
-                configuration.chunk.records,
-            ),
-            Runtime(
-                time.monotonic, observe, crash_hook, lambda call: aside(watchdog.watched(call))
-            ),
-            jitter=lambda: random.uniform(0.25, 1.0),  # noqa: S311  # it spreads retries
-            grace=configuration.service.grace_seconds,
-        )
+        worker = _worker(configuration, settings, watchdog, observe, crash_hook)
         metrics.ready_when(lambda: _ready(worker)[0])
         pages = http.service_pages(registry, lambda: _alive(watchdog), lambda: _ready(worker))
         pages |= status_pages(
@@ -121,8 +105,8 @@ def run(
     return ExitCode.OK
 
 
-def _topics_will_do(configuration: Configuration, topics: Topics) -> bool:
-    """Whether the stream can run on its topics as they are; tells all that is wrong with them."""
+def _check_topics(configuration: Configuration, topics: Topics) -> bool:
+    """Log the problems of the topics; whether the stream can run."""
     gaps = topic_gaps(configuration, topics)
     for gap in gaps:
         _LOGGER.warning(gap)
@@ -130,6 +114,32 @@ def _topics_will_do(configuration: Configuration, topics: Topics) -> bool:
     for problem in problems:
         _LOGGER.error(problem)
     return not problems
+
+
+def _worker(
+    configuration: Configuration,
+    settings: ClientSettings,
+    watchdog: Watchdog,
+    observe: events.Observer,
+    crash_hook: Callable[[str], None],
+) -> Worker:
+    """The worker on Kafka; every transaction runs in a thread that the watchdog watches."""
+    state_topics, threads = configuration.state_topics(), CommitThreads()
+    transport = KafkaTransport(
+        settings,
+        configuration.stream.name,
+        state_topics.__getitem__,
+        watchdog.progress,
+        configuration.chunk.records,
+    )
+    return Worker(
+        configuration.stream.topics,
+        configuration.stream_settings(),
+        transport,
+        Runtime(time.monotonic, observe, crash_hook, lambda job: threads(watchdog.watched(job))),
+        jitter=lambda: random.uniform(0.25, 1.0),  # noqa: S311  # it spreads retries
+        grace=configuration.service.grace_seconds,
+    )
 
 
 def _loop(
@@ -150,16 +160,16 @@ def _loop(
 
 
 def _leave(worker: Worker) -> None:
-    """Leave the group, so that others need not wait until it notices; what ended us is told."""
+    """Leave the group after an error, so that other members need not wait for the timeout."""
     try:
         worker.stop()
     except StreamFsError as error:
-        _LOGGER.warning("could not stop in order: %s", error)
+        _LOGGER.warning("graceful shutdown failed: %s", error)
 
 
 def _alive(watchdog: Watchdog) -> tuple[bool, str]:
-    silence = watchdog.seconds_since_progress
-    return silence < watchdog.limit, f"no progress of the loop for {silence:.0f} s"
+    seconds = watchdog.seconds_since_progress
+    return seconds < watchdog.limit, f"no progress of the loop for {seconds:.0f} s"
 
 
 def _ready(worker: Worker) -> tuple[bool, str]:
@@ -173,7 +183,7 @@ def _ready(worker: Worker) -> tuple[bool, str]:
 
 
 def _health(watchdog: Watchdog, worker: Worker) -> Health:
-    alive, silence = _alive(watchdog)
-    ready, reason = _ready(worker)
-    told = None if alive and ready else reason if alive else silence
-    return Health(alive, ready, told)
+    alive, no_progress = _alive(watchdog)
+    ready, not_ready = _ready(worker)
+    reason = None if alive and ready else not_ready if alive else no_progress
+    return Health(alive, ready, reason)

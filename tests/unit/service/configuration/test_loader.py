@@ -61,7 +61,7 @@ def test_variables_of_others_are_not_keys(tmp_path: Path) -> None:
 
 
 def test_every_variable_that_is_read_somewhere_is_known() -> None:
-    files = [ROOT / "tests/conftest.py", ROOT / "tests/cores.py"]
+    files = [ROOT / "tests/conftest.py", ROOT / "tests/support/cores.py"]
     files += [path for path in (ROOT / "deploy").rglob("*") if path.suffix in (".yaml", ".md")]
     files += (ROOT / "stream_fs").rglob("*.py")
     texts = [path.read_text(encoding="utf-8") for path in files]
