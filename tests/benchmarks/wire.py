@@ -1,16 +1,16 @@
-"""How fast records are decoded: `python -m tests.benchmarks.wire`.
+"""The speed of decoding records: `python -m tests.benchmarks.wire`.
 
 Records of three packed float32 views, by size and share of missing views, from a list of values to
 
-    join       their joined bytes, and one array over them: no structure, no views, nothing checked
-    rows       one array with a row for each record, the floats at a known place, nothing checked
-    unpackb    the plain objects that msgpack makes of them: no arrays
-    loop       the usual way: unpackb, then each view's row to its place in an array per view
-    decode     a batch, everything checked
+    join       concatenated bytes, and one array over them: no structure, no views, no checks
+    rows       one array with a row per record, the floats at a known offset, no checks
+    unpackb    the objects that msgpack returns: no arrays
+    loop       the usual loop: unpackb, then the row of each view copied into an array per view
+    decode     a batch, with all checks
 
-in thousands of records per second of processor time: the best of many rounds, in which all take
-turns. Fresh memory can cost more than all the rest, so the process keeps what it has freed, as the
-service does; --give-back leaves that to the system.
+in thousands of records per second of processor time: the best of many rounds, in which the
+contenders alternate. New memory can cost more than all else, so the process keeps freed memory, as
+the service does; --give-back returns it to the system.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from stream_fs.wire import DeclaredView, RecordDecoder, encode_record
 
 NAMES = ("fourier", "pixels", "shape")
 SIZES = {100: 2000, 1_000: 1000, 10_000: 500, 100_000: 50}
-"""Bytes of a record with all its views, and how many records are decoded at a time."""
+"""Bytes of a record with all views, and the records per batch."""
 CONTENDERS = ("join", "rows", "unpackb", "loop", "decode")
 
 
@@ -69,7 +69,7 @@ def loop(values: Sequence[bytes], views: Sequence[DeclaredView]) -> Any:
 
 
 def race(runners: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
-    """Least processor seconds of each."""
+    """Least processor seconds of each contender."""
     best = dict.fromkeys(runners, float("inf"))
     for _ in range(rounds):
         for name, run in runners.items():
@@ -81,9 +81,9 @@ def race(runners: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="How fast records are decoded.")
+    parser = argparse.ArgumentParser(description="The speed of decoding records.")
     parser.add_argument("--rounds", type=int, default=60)
-    parser.add_argument("--give-back", action="store_true", help="give freed memory back")
+    parser.add_argument("--give-back", action="store_true", help="return freed memory")
     options = parser.parse_args()
     if not options.give_back:
         keep_freed_memory()

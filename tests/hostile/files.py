@@ -62,8 +62,8 @@ def saved(path: Path) -> Iterator[bytes]:
     dense = {"a": chance.random((50, 3)), "b": chance.random((50, 4))}
     sparse = {"a": scipy.sparse.csr_array(dense["a"][:5]), "b": dense["b"][:5]}
     few = {name: array[:7] for name, array in dense.items()}
-    for given in (dense, sparse, few):
-        MultiViewSelector(views, 2, sketch=3).partial_fit(given).save(path)
+    for inputs in (dense, sparse, few):
+        MultiViewSelector(views, 2, sketch=3).partial_fit(inputs).save(path)
         yield path.read_bytes()
 
 
@@ -83,15 +83,15 @@ def targets(folder: Path) -> Iterator[Target]:
         weight=1,
     )
     path = folder / "arrays.npz"
-    given: dict[str, Any] = {
+    content: dict[str, Any] = {
         "a": np.ones((5, 3), np.float32),
         "b": np.asfortranarray(np.ones((5, 4))),
         "c": np.full((5, 2), np.nan),
     }
     arrays = [
-        archive(path, False, **given),
-        archive(path, True, **given),
-        archive(path, False, view_0=given["a"], view_1=given["b"], view_2=np.ones((5, 2), int)),
+        archive(path, False, **content),
+        archive(path, True, **content),
+        archive(path, False, view_0=content["a"], view_1=content["b"], view_2=np.ones((5, 2), int)),
     ]
     yield Target(name="arrays", attempt=files.records, seeds=arrays, weight=1)
     yield ArchiveTarget(name="arrays, sealed", attempt=files.records, seeds=arrays, weight=1)

@@ -47,7 +47,7 @@ LIMITS = Limits(record_bytes=1 << 17)
 
 def records(format: RecordFormat) -> list[bytes]:
     ones, rising = [1.0, 0.5, 2.0, 0.25], np.arange(4)
-    given: list[dict[str, Any]] = [
+    examples: list[dict[str, Any]] = [
         {"a": ones[:3], "b": ones, "c": ones[:2]},
         {"a": ones[:3], "b": None},
         {"c": ones[:2], "a": ones[:3]},
@@ -55,8 +55,8 @@ def records(format: RecordFormat) -> list[bytes]:
         {"a": [0, 1, 2.5]},
     ]
     dtypes = {"b": VIEWS[1].dtype}
-    packed = [encode_record(views, "id", format=format, dtypes=dtypes) for views in given]
-    lists = [encode_record(views, format=format, form="list") for views in given]
+    packed = [encode_record(views, "id", format=format, dtypes=dtypes) for views in examples]
+    lists = [encode_record(views, format=format, form="list") for views in examples]
     return [*packed, *lists]
 
 

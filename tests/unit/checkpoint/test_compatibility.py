@@ -78,22 +78,22 @@ OTHER: dict[str, Any] = {
 """Another value for every parameter."""
 
 
-def test_the_same_parameters_do_not_differ() -> None:
+def test_equal_parameters_are_compatible() -> None:
     for preset in get_args(Preset):
         assert incompatible_changes(model_params(preset).to_dict(), model_params(preset)) == []
 
 
 @pytest.mark.parametrize(("new", "lines"), REFUSED.values(), ids=REFUSED)
-def test_each_difference_is_named(new: Params, lines: list[str]) -> None:
+def test_each_change_is_listed(new: Params, lines: list[str]) -> None:
     assert incompatible_changes(OLD.to_dict(), new) == lines
 
 
-def test_every_parameter_is_decided_upon() -> None:
+def test_every_parameter_is_accepted_or_rejected() -> None:
     assert {field.name for field in fields(Params)} == {"views", "preset", *OTHER}
 
 
 @pytest.mark.parametrize("name", OTHER)
-def test_a_parameter_refuses_unless_it_is_accepted(name: str) -> None:
+def test_a_parameter_is_rejected_unless_it_is_listed_as_accepted(name: str) -> None:
     lines = incompatible_changes(OLD.to_dict(), replace(OLD, **{name: OTHER[name]}))
     if name in ACCEPTED or name == "score":
         assert lines == []
@@ -101,7 +101,7 @@ def test_a_parameter_refuses_unless_it_is_accepted(name: str) -> None:
         assert lines == [f"{name}: {getattr(OLD, name)!r} → {OTHER[name]!r}"]
 
 
-def test_the_score_refuses_where_it_changes_what_is_kept() -> None:
+def test_the_score_is_rejected_where_it_changes_the_set_of_sums() -> None:
     paper = model_params("paper")
     relevance = replace(paper, score="relevance")
     assert relevance.keeps_moments
@@ -125,7 +125,7 @@ def test_one_number_for_all_views_means_the_same_as_one_for_each() -> None:
     assert incompatible_changes(each.to_dict(), OLD) == []
 
 
-def test_a_dropped_view_is_told_once() -> None:
+def test_a_dropped_view_has_one_line() -> None:
     old = model_params(beta={"dense": 1.0, "counts": 2.0, "later": 3.0})
     new = params([DENSE, COUNTS], 3, beta={"dense": 1.0, "counts": 2.0})
     assert incompatible_changes(old.to_dict(), new) == ["view 'later': declared → not declared"]
@@ -141,7 +141,7 @@ def test_parameters_of_another_release_are_named() -> None:
     ]
 
 
-def test_a_line_stays_readable() -> None:
+def test_a_line_is_short() -> None:
     old = OLD.to_dict() | {"decay": list(range(10_000))}
     (line,) = incompatible_changes(old, OLD)
     assert len(line) < 300

@@ -50,7 +50,7 @@ def restore(path: Path) -> None:
     decode_snapshot(snapshot.manifest, snapshot.parts, STATE.params)
 
 
-def test_what_comes_back_is_what_went_in(tmp_path: Path) -> None:
+def test_an_export_is_read_back(tmp_path: Path) -> None:
     path = tmp_path / "model"
     for export in (OLD, Export(Snapshot(b"", ()), PROGRESS), EXPORT):
         write_export(path, export)
@@ -62,7 +62,7 @@ def test_what_comes_back_is_what_went_in(tmp_path: Path) -> None:
     assert [entry.name for entry in tmp_path.iterdir()] == ["model"]
 
 
-def test_a_name_in_the_present_directory_will_do(
+def test_a_name_in_the_current_directory_is_accepted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -70,7 +70,7 @@ def test_a_name_in_the_present_directory_will_do(
     assert read_export("model") == OLD
 
 
-def test_a_torn_file_is_refused_at_every_length(written: bytes, damaged: Path) -> None:
+def test_an_incomplete_file_is_rejected_at_every_length(written: bytes, damaged: Path) -> None:
     head = HEAD + 200
     lengths = [*range(head), *range(head, len(written), 997), len(written) - 1]
     for length in lengths:
@@ -79,14 +79,14 @@ def test_a_torn_file_is_refused_at_every_length(written: bytes, damaged: Path) -
             restore(damaged)
 
 
-def test_a_longer_file_is_refused(written: bytes, damaged: Path) -> None:
+def test_a_longer_file_is_rejected(written: bytes, damaged: Path) -> None:
     damaged.write_bytes(written + b"\0")
     with pytest.raises(CorruptSnapshot, match="1 bytes longer"):
         restore(damaged)
 
 
 @given(st.data())
-def test_a_flipped_bit_is_found(written: bytes, damaged: Path, data: st.DataObject) -> None:
+def test_a_flipped_bit_is_detected(written: bytes, damaged: Path, data: st.DataObject) -> None:
     last = data.draw(st.sampled_from([HEAD, HEAD + 100, len(written)]))
     bit = data.draw(st.integers(0, 8 * last - 1))
     altered = bytearray(written)
@@ -97,14 +97,14 @@ def test_a_flipped_bit_is_found(written: bytes, damaged: Path, data: st.DataObje
 
 
 @given(st.binary(max_size=100))
-def test_any_other_file_is_refused(damaged: Path, data: bytes) -> None:
+def test_any_other_file_is_rejected(damaged: Path, data: bytes) -> None:
     for content_ in (data, MAGIC + data):
         damaged.write_bytes(content_)
         with pytest.raises(CorruptSnapshot):
             restore(damaged)
 
 
-def test_no_file_is_the_system_s_own_error(tmp_path: Path) -> None:
+def test_a_missing_file_is_an_os_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         read_export(tmp_path / "none")
 
@@ -141,12 +141,12 @@ def test_a_crash_before_the_rename_leaves_the_old_file(tmp_path: Path) -> None:
     assert crashed.returncode == 9
     assert read_export(path) == OLD
     left = {entry.name for entry in tmp_path.iterdir()}
-    assert len(left) == 2, "the crash came too early to mean anything"
+    assert len(left) == 2, "the crash came before the file was written"
     write_export(path, EXPORT)
     assert read_export(path) == EXPORT
 
 
-def test_content_reaches_the_disk_before_the_name_does(
+def test_content_is_synced_before_the_rename(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "model"

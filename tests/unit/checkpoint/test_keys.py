@@ -14,16 +14,16 @@ OWNER = Owner("digits", "g/1")
 
 
 @given(owners, names, numbers, st.integers(0, 1), numbers)
-def test_a_key_is_parsed_into_what_it_was_made_of(
+def test_a_key_is_parsed_into_its_components(
     owner: Owner | None, topic: str, partition: int, slot: int, part: int
 ) -> None:
     keys = StateKeys(owner, topic, partition)
-    for made, key in (
+    for encoded, key in (
         (keys.progress, Key(keys)),
         (keys.manifest(slot), Key(keys, slot)),
         (keys.part(slot, part), Key(keys, slot, part)),
     ):
-        assert parse_key(made) == key
+        assert parse_key(encoded) == key
 
 
 @given(owners, owners, names, names, numbers, numbers)
@@ -31,14 +31,14 @@ def test_different_partitions_and_owners_have_different_keys(
     one: Owner | None, other: Owner | None, topic: str, second: str, here: int, there: int
 ) -> None:
     first, last = StateKeys(one, topic, here), StateKeys(other, second, there)
-    made = {first.progress, first.manifest(0), first.part(0, 0)}
+    encoded = {first.progress, first.manifest(0), first.part(0, 0)}
     if one is not None:
-        made.add(one.merge_key)
+        encoded.add(one.merge_key)
     again = {last.progress, last.manifest(0), last.part(0, 0), LEGACY_MERGE_KEY}
-    assert first == last or made.isdisjoint(again)
+    assert first == last or encoded.isdisjoint(again)
 
 
-def test_how_keys_look() -> None:
+def test_bytes_of_keys() -> None:
     keys = StateKeys(OWNER, "in", 3)
     assert keys.progress == b"digits/g%2F1/in/3/progress"
     assert keys.manifest(1) == b"digits/g%2F1/in/3/1/manifest"
@@ -46,14 +46,14 @@ def test_how_keys_look() -> None:
     assert OWNER.merge_key == b"digits/g%2F1/merge/progress"
 
 
-def test_how_legacy_keys_look() -> None:
+def test_bytes_of_legacy_keys() -> None:
     keys = StateKeys(None, "in", 3)
     assert keys.progress == b"in/3/progress"
     assert keys.manifest(1) == b"in/3/1/manifest"
     assert keys.part(1, 12) == b"in/3/1/12"
 
 
-def test_what_they_hold() -> None:
+def test_content_of_a_key() -> None:
     keys = StateKeys(OWNER, "in", 0)
     assert Key(keys).content == "progress"
     assert Key(keys, 1).content == "manifest"
@@ -88,7 +88,7 @@ def test_what_they_hold() -> None:
         OWNER.merge_key,
     ],
 )
-def test_any_other_key_is_none_of_ours(key: bytes) -> None:
+def test_other_keys_are_not_parsed(key: bytes) -> None:
     assert parse_key(key) is None
 
 

@@ -53,7 +53,7 @@ EXAMPLE = Progress(
 
 
 @given(records())
-def test_what_comes_back_is_what_went_in(progress: Progress) -> None:
+def test_a_record_is_read_back(progress: Progress) -> None:
     data = encode_progress(progress)
     assert decode_progress(data) == progress
     assert encode_progress(decode_progress(data)) == data
@@ -63,7 +63,7 @@ def test_a_record_is_small() -> None:
     assert len(encode_progress(EXAMPLE)) < 240
 
 
-def test_snapshots_take_the_slots_in_turn() -> None:
+def test_snapshots_alternate_between_the_slots() -> None:
     assert [SnapshotPlace(number, 0, 0).slot for number in range(4)] == [0, 1, 0, 1]
 
 
@@ -92,14 +92,14 @@ def test_another_version_is_named() -> None:
     ],
     ids=str,
 )
-def test_a_field_out_of_range_is_refused(change: dict[str, object]) -> None:
+def test_a_field_out_of_range_is_rejected(change: dict[str, object]) -> None:
     record = {**msgpack.unpackb(encode_progress(EXAMPLE)), **change}
     with pytest.raises(CorruptProgress):
         decode_progress(msgpack.packb(record))
 
 
 @given(st.integers(0, 3), st.integers(0, 2**63 - 1), st.sets(st.integers(0, 99)))
-def test_no_progress_of_a_merge_is_larger_than_the_largest(
+def test_largest_merge_progress_is_an_upper_bound(
     partitions: int, count: int, chosen: set[int]
 ) -> None:
     model, owner = params([View("a", 100), View("b", 7)], 2), Owner("digits", "g/1")

@@ -45,7 +45,7 @@ def state() -> State:
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("chunks", [0, 1, 3])
-def test_what_comes_back_is_what_went_in(preset: Preset, sparse: bool, chunks: int) -> None:
+def test_a_snapshot_is_read_back(preset: Preset, sparse: bool, chunks: int) -> None:
     before = trained_state(model_params(preset), chunks, sparse=sparse)
     assert not before.views["later"].seen
     snapshot = encode_snapshot(before, 1234, EXTRA, part_bytes=4_000)
@@ -89,7 +89,7 @@ def test_memory_order_does_not_matter(state: State) -> None:
     assert encode_snapshot(replace(state, views=views), 0, {}) == encode_snapshot(state, 0, {})
 
 
-def test_what_is_restored_keeps_no_part_alive(state: State) -> None:
+def test_a_restored_state_references_no_part(state: State) -> None:
     snapshot = encode_snapshot(state, 0, {})
     restored = decode_snapshot(snapshot.manifest, snapshot.parts, state.params)
     _, arrays = flatten(restored.state)
@@ -115,7 +115,7 @@ def test_a_message_with_a_part_stays_below_a_megabyte() -> None:
     assert PART_BYTES + 10_000 < 1_000_000
 
 
-def test_the_manifest_tells_what_to_fetch(state: State) -> None:
+def test_the_manifest_has_the_number_of_parts(state: State) -> None:
     snapshot = encode_snapshot(state, 77, {}, part_bytes=3_000)
     manifest = read_manifest(snapshot.manifest)
     assert manifest.parts == len(snapshot.parts)
@@ -125,7 +125,7 @@ def test_the_manifest_tells_what_to_fetch(state: State) -> None:
     assert manifest.params["clusters"] == 3
 
 
-def test_the_number_of_features_does_not_grow_the_manifest() -> None:
+def test_the_manifest_does_not_grow_with_the_number_of_features() -> None:
     names = tuple(f"a feature with a long name {number}" for number in range(10_000))
     few = initial_state(params([View("v", 5)], 2, preset="paper"))
     many = initial_state(params([View("v", 10_000, names=names)], 2, preset="paper"))
@@ -137,7 +137,7 @@ def test_the_number_of_features_does_not_grow_the_manifest() -> None:
 
 
 @pytest.mark.parametrize("preset", get_args(Preset))
-def test_no_manifest_is_larger_than_the_largest(preset: Preset) -> None:
+def test_largest_manifest_is_an_upper_bound(preset: Preset) -> None:
     views = [View("a", 70_000), View("b", 5, "unit", tuple("abcde"))]
     model = initial_state(params(views, 2, preset=preset), "s/in/0")
     most = 2**63 - 1
@@ -147,7 +147,7 @@ def test_no_manifest_is_larger_than_the_largest(preset: Preset) -> None:
     assert len(manifest) <= largest < len(manifest) + 20
 
 
-def test_more_views_than_a_manifest_can_hold_are_refused() -> None:
+def test_too_many_views_for_a_manifest_are_rejected() -> None:
     views = [View(f"view {number}", 1) for number in range(100)]
     with pytest.raises(InvalidParameter, match=r"100 views .* declare fewer"):
         encode_snapshot(initial_state(params(views, 2)), 0, {}, part_bytes=10_000)
@@ -186,13 +186,13 @@ def test_encoding_and_decoding_copy_a_large_state_once() -> None:
         pytest.param(lambda parts: [*parts[:-1], parts[-1] + b"\0"], id="too long"),
     ],
 )
-def test_parts_that_do_not_belong_together_are_refused(state: State, damage: Any) -> None:
+def test_parts_that_do_not_match_are_rejected(state: State, damage: Any) -> None:
     snapshot = encode_snapshot(state, 0, {}, part_bytes=3_000)
     with pytest.raises(CorruptSnapshot):
         decode_snapshot(snapshot.manifest, damage(list(snapshot.parts)), state.params)
 
 
-def test_a_part_of_the_snapshot_before_the_last_is_refused(state: State) -> None:
+def test_a_part_of_the_previous_snapshot_is_rejected(state: State) -> None:
     later, _ = update(state, sample_chunk(state.params, 9, sparse=False))
     old, new = (encode_snapshot(each, 0, {}, part_bytes=3_000) for each in (state, later))
     with pytest.raises(CorruptSnapshot, match="another snapshot"):
@@ -207,7 +207,7 @@ def test_another_version_is_named(state: State) -> None:
     assert (caught.value.version, caught.value.supported) == (2, 1)
 
 
-def test_another_configuration_is_refused_line_by_line(state: State) -> None:
+def test_another_configuration_is_rejected_line_by_line(state: State) -> None:
     snapshot = encode_snapshot(state, 0, {})
     other = params((View("dense", 13), *VIEWS[1:]), 4, beta=2.0)
     with pytest.raises(ConfigurationChanged) as caught:

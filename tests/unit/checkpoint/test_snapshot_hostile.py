@@ -1,4 +1,4 @@
-"""Whatever the bytes: a typed error, or a state; and no more memory than they account for."""
+"""Any bytes give a state or a typed error, and take memory in proportion to their length."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ plain = st.recursive(
 
 
 def attempt(manifest: bytes, parts: Sequence[bytes]) -> bool:
-    """Whether it was taken; anything but a typed error fails the test."""
+    """Whether a snapshot is accepted; any error but a typed one fails the test."""
     try:
         decode_snapshot(manifest, parts, STATE.params)
     except CheckpointError:
@@ -70,7 +70,7 @@ def attempt(manifest: bytes, parts: Sequence[bytes]) -> bool:
 
 
 def sealed(body: Any) -> bytes:
-    """A manifest with a right checksum, as anybody can make one."""
+    """A manifest with a valid checksum, which anyone can compute."""
     packed = body if isinstance(body, bytes) else msgpack.packb(body)
     envelope = {"v": 1, "sha256": hashlib.sha256(packed).digest(), "body": packed}
     return bytes(msgpack.packb(envelope))
@@ -131,18 +131,18 @@ def test_flipped_bit_in_a_part(data: st.DataObject) -> None:
 
 
 @given(st.sampled_from(sorted(BODY)), plain)
-def test_any_field_replaced_under_a_right_checksum(name: str, value: Any) -> None:
+def test_any_field_replaced_under_a_valid_checksum(name: str, value: Any) -> None:
     attempt(sealed({**BODY, name: value}), SNAPSHOT.parts)
     assert not attempt(sealed({key: BODY[key] for key in BODY if key != name}), SNAPSHOT.parts)
 
 
 @given(st.sampled_from(sorted(BODY["params"])), plain)
-def test_any_parameter_replaced_under_a_right_checksum(name: str, value: Any) -> None:
+def test_any_parameter_replaced_under_a_valid_checksum(name: str, value: Any) -> None:
     attempt(sealed({**BODY, "params": {**BODY["params"], name: value}}), SNAPSHOT.parts)
 
 
 @given(st.integers(0, len(BODY["arrays"]) - 1), st.integers(0, 3), plain)
-def test_any_cell_of_the_array_table_replaced(row: int, column: int, value: Any) -> None:
+def test_any_item_of_the_array_table_replaced(row: int, column: int, value: Any) -> None:
     table = [list(entry) for entry in BODY["arrays"]]
     table[row][column] = value
     attempt(sealed({**BODY, "arrays": table}), SNAPSHOT.parts)
@@ -153,7 +153,7 @@ def test_any_bytes_as_extra(extra: bytes) -> None:
     attempt(sealed_parts([ARRAYS, extra]), [ARRAYS, extra])
 
 
-def test_parts_cut_in_any_other_way_are_the_same_snapshot() -> None:
+def test_parts_divided_in_another_way_are_the_same_snapshot() -> None:
     joined = b"".join(SNAPSHOT.parts)
     parts = [b"", joined[:1], b"", joined[1:-1], joined[-1:], b""]
     restored = decode_snapshot(sealed_parts(parts), parts, STATE.params)
@@ -176,19 +176,19 @@ def test_other_types_of_arrays(dtype: Any) -> None:
         decode_snapshot(sealed({**BODY, "arrays": table}), SNAPSHOT.parts, STATE.params)
 
 
-def test_arrays_that_overlap_are_refused() -> None:
+def test_overlapping_arrays_are_rejected() -> None:
     table = [[name, dtype, shape, 0] for name, dtype, shape, _ in BODY["arrays"]]
     with pytest.raises(CorruptSnapshot, match="follow"):
         decode_snapshot(sealed({**BODY, "arrays": table}), SNAPSHOT.parts, STATE.params)
 
 
-def test_arrays_that_are_not_the_model_s_are_refused() -> None:
+def test_unknown_arrays_are_rejected() -> None:
     table = [[f"{name}?", *entry] for name, *entry in BODY["arrays"]]
     with pytest.raises(CorruptSnapshot):
         decode_snapshot(sealed({**BODY, "arrays": table}), SNAPSHOT.parts, STATE.params)
 
 
-def test_a_huge_dimension_is_a_difference_and_no_allocation() -> None:
+def test_a_huge_dimension_is_reported_without_allocation() -> None:
     views = [{**view, "dimension": 2**62} for view in BODY["params"]["views"]]
     manifest = sealed({**BODY, "params": {**BODY["params"], "views": views}})
     with pytest.raises(ConfigurationChanged, match=str(2**62)):
@@ -216,7 +216,7 @@ BOMBS = {
 
 
 @pytest.mark.parametrize("bomb", BOMBS.values(), ids=BOMBS)
-def test_declared_sizes_are_not_believed(bomb: bytes) -> None:
+def test_announced_sizes_are_not_allocated(bomb: bytes) -> None:
     as_extra = sealed_parts([ARRAYS, bomb])
     for manifest, parts in ((bomb, []), (sealed(bomb), []), (as_extra, [ARRAYS, bomb])):
         tracemalloc.start()

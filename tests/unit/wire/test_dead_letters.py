@@ -17,7 +17,7 @@ MESSAGE = Message(
 )
 
 
-def test_the_message_stays_as_it_came() -> None:
+def test_the_message_is_unchanged() -> None:
     letter = dead_letter(MESSAGE, BadRecord(0, "malformed", "not MessagePack"))
     assert (letter.key, letter.value) == (b"k", b"?")
     assert letter.headers == (
@@ -32,7 +32,7 @@ def test_the_message_stays_as_it_came() -> None:
     )
 
 
-def test_a_tombstone_stays_one() -> None:
+def test_a_tombstone_has_no_value() -> None:
     message = Message("pumps", 0, 0, -1, None, None)
     (bad,) = RecordDecoder(VIEWS).decode([message.value]).bad
     letter = dead_letter(message, bad)
@@ -54,9 +54,9 @@ def test_hostile_bytes_make_short_printable_headers() -> None:
     (bad,) = RecordDecoder(VIEWS).decode([b"\x82\xa1v\x01\xa5views\x81" + name + b"\xc0"]).bad
     assert bad.reason == "unknown_view"
     letter = dead_letter(MESSAGE, bad)
-    ours = {name: text.decode() for name, text in letter.headers[2:] if text is not None}
-    assert ours["stream-fs-detail"].isprintable()
-    assert errors_in("dead-letter-headers", ours) == []
+    own_headers = {name: text.decode() for name, text in letter.headers[2:] if text is not None}
+    assert own_headers["stream-fs-detail"].isprintable()
+    assert errors_in("dead-letter-headers", own_headers) == []
 
 
 def test_a_long_detail_is_cut() -> None:
@@ -69,55 +69,59 @@ BAD = BadRecord(0, "too_large", "many bytes")
 LIMIT = 20_000
 
 
-def made(value: bytes | None, key: bytes | None = b"k", header: bytes = b"h") -> DeadLetter:
+def shortened_letter(
+    value: bytes | None, key: bytes | None = b"k", header: bytes = b"h"
+) -> DeadLetter:
     headers = (("own", header), ("empty", None))
     return DeadLetter.of(
         Message("pumps", 3, 184467, 1710137700000, key, value, headers), BAD, LIMIT
     )
 
 
-def cuts(letter: DeadLetter) -> dict[str, str]:
-    """What the published headers say of parts that were shortened."""
+def size_headers(letter: DeadLetter) -> dict[str, str]:
+    """The published headers about shortened parts."""
     known = len(letter.message.headers) + 6
     return {name: (text or b"").decode() for name, text in letter.payload.headers[known:]}
 
 
-def test_a_letter_that_fits_is_the_message_as_it_came() -> None:
-    room = LIMIT - made(b"").size
+def test_a_dead_letter_within_the_limit_is_not_shortened() -> None:
+    room = LIMIT - shortened_letter(b"").size
     for value in (None, b"", b"v" * KEPT_BYTES, b"v" * (room - 10)):
-        letter = made(value)
+        letter = shortened_letter(value)
         assert letter.payload == dead_letter(letter.message, BAD)
-        assert (letter.message.value, cuts(letter)) == (value, {})
+        assert (letter.message.value, size_headers(letter)) == (value, {})
 
 
 def test_a_value_that_does_not_fit_is_shortened() -> None:
     value = bytes(range(256)) * 100
-    letter = made(value)
+    letter = shortened_letter(value)
     assert letter.payload.value == value[:KEPT_BYTES]
     assert letter.payload.key == b"k"
     assert letter.payload.headers[:2] == (("own", b"h"), ("empty", None))
-    assert cuts(letter) == {
+    assert size_headers(letter) == {
         "stream-fs-value-bytes": "25600",
         "stream-fs-value-sha256": hashlib.sha256(value).hexdigest(),
     }
-    assert made(value).payload == letter.payload
+    assert shortened_letter(value).payload == letter.payload
 
 
 def test_a_key_that_does_not_fit_is_shortened_and_the_value_stays() -> None:
     key, value = b"k" * LIMIT, b"v" * 2 * KEPT_BYTES
-    letter = made(value, key)
+    letter = shortened_letter(value, key)
     assert (letter.payload.key, letter.payload.value) == (key[:KEPT_BYTES], value)
-    assert cuts(letter) == {
+    assert size_headers(letter) == {
         "stream-fs-key-bytes": str(LIMIT),
         "stream-fs-key-sha256": hashlib.sha256(key).hexdigest(),
     }
 
 
-def test_headers_that_do_not_fit_are_left_out_and_the_rest_stays() -> None:
+def test_headers_that_do_not_fit_are_omitted_and_the_rest_stays() -> None:
     key, value = b"k" * 2 * KEPT_BYTES, b"v" * 3 * KEPT_BYTES
-    letter = made(value, key, b"h" * LIMIT)
+    letter = shortened_letter(value, key, b"h" * LIMIT)
     assert (letter.payload.key, letter.payload.value) == (key, value)
-    assert cuts(letter) == {"stream-fs-headers-bytes": str(LIMIT + len("own") + len("empty"))}
+    assert size_headers(letter) == {
+        "stream-fs-headers-bytes": str(LIMIT + len("own") + len("empty"))
+    }
     assert [name for name, _ in letter.payload.headers[:6]] == [
         name for name, _ in dead_letter(MESSAGE, BAD).headers[2:]
     ]
@@ -126,36 +130,36 @@ def test_headers_that_do_not_fit_are_left_out_and_the_rest_stays() -> None:
 @pytest.mark.parametrize("value", [None, 0, 5_000, LIMIT - 3_000, LIMIT, 10 * LIMIT])
 @pytest.mark.parametrize("key", [None, 0, 5_000, LIMIT - 3_000, LIMIT, 10 * LIMIT])
 @pytest.mark.parametrize("header", [0, 5_000, LIMIT - 3_000, LIMIT, 10 * LIMIT])
-def test_every_letter_fits_and_says_what_it_lacks(
+def test_every_dead_letter_fits_and_has_the_size_of_shortened_parts(
     value: int | None, key: int | None, header: int
 ) -> None:
     contents = [None if length is None else bytes(length) for length in (value, key)]
-    letter = made(contents[0], contents[1], bytes(header))
+    letter = shortened_letter(contents[0], contents[1], bytes(header))
     assert letter.size == message_bytes(letter.payload) <= LIMIT
-    told = cuts(letter)
+    headers = size_headers(letter)
     for name, whole, sent in (
         ("value", contents[0], letter.payload.value),
         ("key", contents[1], letter.payload.key),
     ):
-        lacking = int(told.get(f"stream-fs-{name}-bytes", "0"))
-        assert len(whole or b"") == (lacking or len(sent or b""))
+        omitted = int(headers.get(f"stream-fs-{name}-bytes", "0"))
+        assert len(whole or b"") == (omitted or len(sent or b""))
         assert (whole is None) == (sent is None)
-    ours = {name: (text or b"").decode() for name, text in letter.payload.headers}
-    assert errors_in("dead-letter-headers", ours) == []
+    own_headers = {name: (text or b"").decode() for name, text in letter.payload.headers}
+    assert errors_in("dead-letter-headers", own_headers) == []
 
 
-def test_the_headers_that_are_added_are_no_larger_than_thought() -> None:
+def test_the_added_headers_are_below_their_bound() -> None:
     detail = printable("\N{GRINNING FACE}" * 301)
     message = Message("t" * 249, 2**31 - 1, 2**63 - 1, 2**63 - 1, None, None)
     payload = dead_letter(message, BadRecord(0, "unknown_view", detail))
     added = message_bytes(payload) - message_bytes(Payload(None, None))
-    # In its batch a record may take less than it is assumed to: its frame from 7 bytes on.
+    # The frame of a record in its batch takes 7 bytes or more, fewer than assumed.
     assert 1_500 < added + (36 - 7) <= OWN_HEADERS_BYTES
 
 
 @pytest.mark.parametrize("length", [62, 63, 64, 65, 8_190, 8_191, 8_192, 8_193])
 def test_sizes_are_those_of_the_client(length: int) -> None:
-    """The client refuses what is larger, and has no batch yet."""
+    """The client rejects larger messages, before they are in a batch."""
     headers = (("n" * length, b"h" * length), ("empty", None))
     message = Message("t", 0, 0, 0, b"k" * length, b"v" * 1000, headers)
     payload = dead_letter(message, BAD)

@@ -32,10 +32,10 @@ from tests.support.schemas import errors_in
 
 @pytest.mark.parametrize("top", [None, 1, 3, 1000, 0.1, 1.0])
 def test_every_ranking_is_valid_and_read_back(top: Top) -> None:
-    for made in sample_rankings(top):
+    for ranking in sample_rankings(top):
         for format in ("json", "msgpack"):
-            value = encode_ranking(made, format)
-            assert decode_ranking(value, format) == made
+            value = encode_ranking(ranking, format)
+            assert decode_ranking(value, format) == ranking
             plain = orjson.loads(value) if format == "json" else msgpack.unpackb(value)
             assert errors_in("ranking", plain) == []
 
@@ -46,8 +46,8 @@ def test_a_merged_ranking_has_no_imputed_rows() -> None:
 
 @pytest.mark.parametrize("format", ["json", "msgpack"])
 def test_a_ranking_without_imputed_rows_is_read_and_written(format: RankingFormat) -> None:
-    made = partition_ranking(1)
-    before = replace(made, records=replace(made.records, imputed=None))
+    ranking = partition_ranking(1)
+    before = replace(ranking, records=replace(ranking.records, imputed=None))
     value = encode_ranking(before, format)
     plain = orjson.loads(value) if format == "json" else msgpack.unpackb(value)
     assert "imputed" not in plain["records"]
@@ -60,9 +60,11 @@ def test_a_ranking_without_imputed_rows_is_read_and_written(format: RankingForma
 def test_a_digest_is_that_of_the_ranking_with_imputed_rows_or_without(
     format: RankingFormat,
 ) -> None:
-    made = partition_ranking(1)
-    value = encode_ranking(made, format)
-    before = encode_ranking(replace(made, records=replace(made.records, imputed=None)), format)
+    ranking = partition_ranking(1)
+    value = encode_ranking(ranking, format)
+    before = encode_ranking(
+        replace(ranking, records=replace(ranking.records, imputed=None)), format
+    )
     assert has_digest(value, digest(value), format)
     assert has_digest(value, digest(before), format)
     assert not has_digest(before, digest(value), format)

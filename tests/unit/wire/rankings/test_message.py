@@ -50,7 +50,7 @@ def test_the_selection_is_compared_with_the_previous_ranking() -> None:
     best = partition_ranking(1).chosen
     before = {"plain": [*best["plain"][:2], 99], "named": list(best["named"])}
     ranking, report = ranking_history()[1]
-    made = ranking_message(
+    message = ranking_message(
         ranking,
         report,
         stream="s",
@@ -62,12 +62,12 @@ def test_the_selection_is_compared_with_the_previous_ranking() -> None:
         counts=published_counts(PARAMS, 3),
         previous=before,
     )
-    assert made.selection is not None
-    change = made.selection["plain"]
+    assert message.selection is not None
+    change = message.selection["plain"]
     assert (change.entered, change.left) == ((best["plain"][2],), (99,))
     assert change.overlap == pytest.approx(2 / 3)
-    assert made.selection["named"].overlap == 1.0
-    assert made.selection["named"].entered == ()
+    assert message.selection["named"].overlap == 1.0
+    assert message.selection["named"].entered == ()
 
 
 @pytest.mark.parametrize(

@@ -29,13 +29,13 @@ from tests.support.rankings import PARAMS, ranking_history, sample_rankings
 def test_no_ranking_is_larger_than_the_largest(top: Top, format: RankingFormat) -> None:
     counts = published_counts(PARAMS, top)
     largest = largest_ranking(PARAMS, counts, stream="s", topic="t.in", partitions=2, format=format)
-    for made in sample_rankings(top):
-        sent = ranking_payload(made, format)
-        assert sent.value is not None
-        assert sent.key is not None
-        headers = sum(len(name) + len(text or b"") for name, text in sent.headers)
-        assert len(sent.key) + len(sent.value) + headers < largest
-        assert largest < 3 * len(sent.value) + 2000
+    for published in sample_rankings(top):
+        payload = ranking_payload(published, format)
+        assert payload.value is not None
+        assert payload.key is not None
+        headers = sum(len(name) + len(text or b"") for name, text in payload.headers)
+        assert len(payload.key) + len(payload.value) + headers < largest
+        assert largest < 3 * len(payload.value) + 2000
 
 
 @given(st.lists(st.text(max_size=8), min_size=6, max_size=6), st.integers(1, 6), st.data())
@@ -52,7 +52,7 @@ def test_the_largest_ranking_has_the_longest_names(
         scores=-np.full(6, 2.2250738585072014e-308),
         names=tuple(names),
     )
-    made = ranking_message(
+    published = ranking_message(
         replace(ranking, views=(view,)),
         replace(report, missing={"v": 0.5}, imputed={"v": Imputation(1 << 62, 1 / 3)}),
         stream="s",
@@ -66,4 +66,4 @@ def test_the_largest_ranking_has_the_longest_names(
     )
     for format in ("json", "msgpack"):
         bound = largest_ranking(with_names, {"v": count}, stream="s", topic="t", format=format)
-        assert len(encode_ranking(made, format)) + 512 < bound
+        assert len(encode_ranking(published, format)) + 512 < bound

@@ -23,9 +23,9 @@ def chunk_bytes(chunk: Any) -> dict[str, Any]:
 
 @given(st.lists(sample_records(), min_size=1, max_size=8), st.data())
 def test_a_chunk_does_not_depend_on_the_batches(
-    given: list[SampleRecord], data: st.DataObject
+    expected: list[SampleRecord], data: st.DataObject
 ) -> None:
-    values = [record.encoded("msgpack") for record in given]
+    values = [record.encoded("msgpack") for record in expected]
     decoder = RecordDecoder(VIEWS)
     whole = to_chunk([decoder.decode(values)])
     parts: list[Batch] = []
@@ -36,7 +36,7 @@ def test_a_chunk_does_not_depend_on_the_batches(
         middle = data.draw(st.integers(0, len(batch)))
         parts += [batch.take(0, middle), batch.take(middle, len(batch))]
     again = to_chunk(parts)
-    assert again.size == whole.size == len(given)
+    assert again.size == whole.size == len(expected)
     assert chunk_bytes(again) == chunk_bytes(whole)
 
 
