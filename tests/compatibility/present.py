@@ -18,7 +18,7 @@ from stream_fs.pipeline.settings import StreamSettings
 from stream_fs.service.configuration import load
 from tests.compatibility.cases import LETTERS, PARTITIONS, RANKINGS, STATE, TOPIC, Job
 from tests.support.memory_broker import MemoryBroker
-from tests.unit.pipeline.lives import Life
+from tests.support.simulated_process import SimulatedProcess
 
 Result = dict[str, Any]
 
@@ -34,7 +34,7 @@ class Running:
 
     job: Job
     broker: MemoryBroker = field(default_factory=MemoryBroker)
-    lives: list[Life] = field(default_factory=list)
+    lives: list[SimulatedProcess] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._settings = settings(self.job["config"])
@@ -71,10 +71,10 @@ class Running:
     def _live(self, how: Mapping[str, Any]) -> None:
         crash = None if how["crash"] is None else (how["crash"][0], how["crash"][1])
         merging = self._settings.merge_every if how["merge"] else None
-        life = Life(self.broker, replace(self._settings, merge_every=merging), crash)
+        life = SimulatedProcess(self.broker, replace(self._settings, merge_every=merging), crash)
         self.lives.append(life)
         if life.run(_TURNS):
-            life.worker.stop() if how["end"] == "stop" else life.die()
+            life.worker.stop() if how["end"] == "stop" else life.kill()
 
 
 def run(job: Job) -> Result:

@@ -16,9 +16,9 @@ from stream_fs.service.observability.metrics import MetricsObserver
 from tests.deploy.expressions import VALUES, mistakes, names
 from tests.deploy.files import DEPLOY, ROOT, document
 from tests.deploy.promtool import promtool
+from tests.support.drifting_stream import drifting_process
 from tests.support.make_events import merge_events, partition_events
-from tests.unit.pipeline.drift import drifting_life
-from tests.unit.pipeline.lives import TOPIC
+from tests.support.simulated_process import TOPIC
 
 FILES = sorted((DEPLOY / "prometheus").glob("*.yaml"))
 TESTS = sorted((ROOT / "tests/deploy/rules").glob("*.yaml"))
@@ -43,7 +43,7 @@ def test_a_drift_is_noticed_where_all_features_are_published(tmp_path: Path) -> 
     """All are by default; the series has the value that the service really gives it."""
     registry = CollectorRegistry()
     observe = MetricsObserver(registry, "s", lambda: 0.0)
-    _, life = drifting_life()
+    _, life = drifting_process()
     for event in life.events:
         observe(event)
     labels = {"stream": "s", "topic": TOPIC, "partition": "0", "view": "wide"}

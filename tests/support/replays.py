@@ -8,7 +8,7 @@ from typing import Any
 from stream_fs.replay.outputs import FileOutput, dead_letter_line, ranking_lines
 from stream_fs.replay.run import Plan
 from stream_fs.replay.sources import Source
-from tests.unit.pipeline.lives import TOPIC, records, settings
+from tests.support.simulated_process import TOPIC, records, settings
 
 BAD = b"\x0c"
 

@@ -44,7 +44,7 @@ def poll_for_all(self, timeout, max_records=None):
     # Two chunks for each, in one turn: every partition then has something to publish.
     found = {{}}
     while True:
-        for partition, messages in poll(self, timeout, most).items():
+        for partition, messages in poll(self, timeout, max_records).items():
             found[partition] = [*found.get(partition, ()), *messages]
         count = sum(map(len, found.values()))
         if not path.with_suffix(".hold").exists() or count in (0, {2 * CHUNK * PARTITIONS}):

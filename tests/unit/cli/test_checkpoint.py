@@ -16,8 +16,8 @@ from stream_fs.pipeline.administration import read_position, reset_to_offset
 from stream_fs.pipeline.ports import Partition
 from stream_fs.service.exit_codes import ExitCode
 from tests.support.replay_folder import ReplayFolder, values
-from tests.unit.pipeline.lives import TOPIC, Life, broker, fill, settings
-from tests.unit.pipeline.owners import BLUE, VALUES, transport
+from tests.support.simulated_process import TOPIC, SimulatedProcess, broker, fill, settings
+from tests.support.two_streams import BLUE, VALUES, transport
 
 Capture = pytest.CaptureFixture[str]
 
@@ -122,7 +122,7 @@ def test_a_refused_partition_does_not_keep_the_others_from_being_reset(
 ) -> None:
     made = broker(2)
     fill(made, VALUES)
-    assert Life(made, BLUE).run()
+    assert SimulatedProcess(made, BLUE).run()
     namesake = settings(stream="blue", group="teal")
     first, second = Partition(TOPIC, 0), Partition(TOPIC, 1)
     reset_to_offset(transport(made, namesake), namesake, second, 0, keep_model=False)

@@ -20,10 +20,10 @@ from stream_fs.pipeline.administration import (
 from stream_fs.pipeline.ports import Partition
 from tests.support.memory_broker import MemoryBroker
 from tests.support.memory_transport import MemoryPublisher, MemoryStateLog, MemoryTransport
-from tests.unit.pipeline.lives import (
+from tests.support.simulated_process import (
     STATE,
     TOPIC,
-    Life,
+    SimulatedProcess,
     broker,
     fill,
     published,
@@ -36,21 +36,21 @@ PLACE = Partition(TOPIC, 0)
 VALUES = list(records(120))
 
 
-def begun() -> Life:
+def begun() -> SimulatedProcess:
     made = broker()
     fill(made, VALUES)
-    life = Life(made, settings())
-    assert life.run()
-    return life
+    process = SimulatedProcess(made, settings())
+    assert process.run()
+    return process
 
 
-def sequences(life: Life) -> list[int]:
-    return [json.loads(value)["sequence"] for _, value, _ in published(life.broker)]
+def sequences(process: SimulatedProcess) -> list[int]:
+    return [json.loads(value)["sequence"] for _, value, _ in published(process.broker)]
 
 
 def test_standing_tells_how_far_it_is() -> None:
-    life = begun()
-    found = read_position(transport(life.broker), settings(), PLACE)
+    process = begun()
+    found = read_position(transport(process.broker), settings(), PLACE)
     assert found.progress is not None
     assert (found.first, found.end) == (0, 120)
     assert found.next_offset == found.progress.next_offset == 20 + 6 * 15
@@ -66,45 +66,53 @@ def test_before_the_first_chunk_it_stands_at_the_beginning() -> None:
 
 
 def test_a_forgotten_model_begins_anew_in_the_running_process() -> None:
-    life = begun()
-    reset(MemoryTransport(life.broker, "g", {TOPIC: STATE}), settings(), PLACE)
-    fill(life.broker, list(records(15, seed=1)))
-    assert life.run()
-    assert life.of(events.Fenced)
-    assert sequences(life) == [*range(1, 8), *range(1, 9)]
-    first, again = (json.loads(published(life.broker)[n][1]) for n in (0, 7))
+    process = begun()
+    reset(MemoryTransport(process.broker, "g", {TOPIC: STATE}), settings(), PLACE)
+    fill(process.broker, list(records(15, seed=1)))
+    assert process.run()
+    assert process.of(events.Fenced)
+    assert sequences(process) == [*range(1, 8), *range(1, 9)]
+    first, again = (json.loads(published(process.broker)[n][1]) for n in (0, 7))
     assert first == again
 
 
 def test_at_an_offset_it_begins_anew_there() -> None:
-    life = begun()
+    process = begun()
     reset_to_offset(
-        MemoryTransport(life.broker, "g", {TOPIC: STATE}), settings(), PLACE, 60, keep_model=False
+        MemoryTransport(process.broker, "g", {TOPIC: STATE}),
+        settings(),
+        PLACE,
+        60,
+        keep_model=False,
     )
-    life.die()
-    assert Life(life.broker, settings()).run()
-    after = [json.loads(value) for _, value, _ in published(life.broker)][7:]
+    process.kill()
+    assert SimulatedProcess(process.broker, settings()).run()
+    after = [json.loads(value) for _, value, _ in published(process.broker)][7:]
     assert [(r["sequence"], r["offsets"]["from"]) for r in after] == [(1, 60), (2, 80), (3, 95)]
 
 
 def test_a_kept_model_goes_on_with_its_sequence() -> None:
-    life = begun()
+    process = begun()
     reset_to_offset(
-        MemoryTransport(life.broker, "g", {TOPIC: STATE}), settings(), PLACE, 100, keep_model=True
+        MemoryTransport(process.broker, "g", {TOPIC: STATE}),
+        settings(),
+        PLACE,
+        100,
+        keep_model=True,
     )
-    life.die()
-    assert Life(life.broker, settings()).run()
-    last = json.loads(published(life.broker)[-1][1])
+    process.kill()
+    assert SimulatedProcess(process.broker, settings()).run()
+    last = json.loads(published(process.broker)[-1][1])
     assert (last["sequence"], last["offsets"]["from"]) == (8, 100)
     assert last["records"]["total"] > 100
 
 
 @pytest.mark.parametrize("offset", [-1, 121])
 def test_an_offset_that_the_input_does_not_have_is_refused(offset: int) -> None:
-    life = begun()
+    process = begun()
     with pytest.raises(InvalidParameter, match=r"holds \[0, 120\)"):
         reset_to_offset(
-            MemoryTransport(life.broker, "g", {TOPIC: STATE}),
+            MemoryTransport(process.broker, "g", {TOPIC: STATE}),
             settings(),
             PLACE,
             offset,
@@ -127,7 +135,7 @@ def test_no_model_can_be_kept_where_there_is_none() -> None:
 class Raced(MemoryTransport):
     """Three chunks are committed by the running service before each command owns the partition."""
 
-    life: Life
+    process: SimulatedProcess
 
     def publisher(self, partition: Partition, *, legacy: bool = False) -> MemoryPublisher:
         made = super().publisher(partition, legacy=legacy)
@@ -135,56 +143,56 @@ class Raced(MemoryTransport):
 
         def late() -> bool:
             fill(self.broker, list(records(45, seed=3)))
-            assert self.life.run()
+            assert self.process.run()
             return acquire()
 
         object.__setattr__(made, "acquire", late)
         return made
 
 
-def raced(life: Life) -> Raced:
-    made = Raced(life.broker, "g", {TOPIC: STATE})
-    object.__setattr__(made, "life", life)
+def raced(process: SimulatedProcess) -> Raced:
+    made = Raced(process.broker, "g", {TOPIC: STATE})
+    object.__setattr__(made, "process", process)
     return made
 
 
 def test_chunks_committed_before_a_reset_owns_the_partition_are_kept() -> None:
     """Or their numbers would be published again: 1 … 10, 8, 9."""
-    life = begun()
-    reset_to_offset(raced(life), settings(), PLACE, 100, keep_model=True)
-    assert sequences(life) == list(range(1, 11))
-    fill(life.broker, list(records(15, seed=1)))
-    assert life.run()
-    assert sequences(life) == list(range(1, len(sequences(life)) + 1))
+    process = begun()
+    reset_to_offset(raced(process), settings(), PLACE, 100, keep_model=True)
+    assert sequences(process) == list(range(1, 11))
+    fill(process.broker, list(records(15, seed=1)))
+    assert process.run()
+    assert sequences(process) == list(range(1, len(sequences(process)) + 1))
 
 
 def test_chunks_committed_before_an_import_owns_the_partition_leave_its_snapshot_whole() -> None:
     """Snapshots use two slots in turn: a number read too early would take the wrong one."""
     export = export_model(transport(begun().broker), settings(), PLACE)
-    life = begun()
-    import_model(raced(life), settings(), PLACE, export, 0)
-    found = read_position(transport(life.broker), settings(), PLACE).progress
+    process = begun()
+    import_model(raced(process), settings(), PLACE, export, 0)
+    found = read_position(transport(process.broker), settings(), PLACE).progress
     assert found is not None
     numbers = [
         decode_progress(m.value or b"").snapshots[0].number
-        for m in life.broker.committed(STATE)
+        for m in process.broker.committed(STATE)
         if m.key == settings().keys(PLACE).progress
     ]
     assert numbers[-1] == numbers[-2] + 1
 
 
 def test_an_export_that_compaction_overtakes_reads_a_newer_snapshot() -> None:
-    life = begun()
-    made = life.broker
+    process = begun()
+    made = process.broker
 
     class Compacted(MemoryTransport):
         """The service commits, and compaction removes the snapshots found, once."""
 
         def input_log(self, partition: Partition) -> MemoryStateLog:
-            if life.worker.tasks and not overtaken:
+            if process.worker.tasks and not overtaken:
                 overtaken.append(made.log(STATE, 0).end)
                 fill(made, list(records(150, seed=3)))
-                assert life.run()
+                assert process.run()
                 made.delete_below(STATE, 0, overtaken[0])
             return super().input_log(partition)
 
@@ -211,15 +219,15 @@ def transport(made: MemoryBroker) -> MemoryTransport:
 def test_an_imported_model_goes_on_as_the_first_would_have(orderly: bool) -> None:
     """On the same input, also where the newest snapshot is older than the last ranking."""
     values = list(records(200))
-    life = Life(elsewhere(values[:105]), settings())
-    assert life.run()
+    process = SimulatedProcess(elsewhere(values[:105]), settings())
+    assert process.run()
     if orderly:
-        life.worker.stop()
-    export = export_model(transport(life.broker), settings(), PLACE)
+        process.worker.stop()
+    export = export_model(transport(process.broker), settings(), PLACE)
     there = elsewhere(values)
     taken = import_model(transport(there), settings(), PLACE, export, None)
     assert taken == (20 + 5 * 15, 6, 0 if orderly else 2)
-    other = Life(there, settings())
+    other = SimulatedProcess(there, settings())
     assert other.run()
     assert not other.of(events.ReplayDiverged)
     with undisturbed(values) as made:
@@ -231,7 +239,7 @@ def test_at_another_offset_the_sequence_goes_on() -> None:
     there = elsewhere(list(records(60, seed=5)))
     taken = import_model(transport(there), settings(), PLACE, export, 10)
     assert (taken.offset, taken.chunk) == (10, 7)
-    assert Life(there, settings()).run()
+    assert SimulatedProcess(there, settings()).run()
     found = [json.loads(value) for _, value, _ in published(there)]
     assert [(r["sequence"], r["offsets"]["from"]) for r in found] == [(8, 10), (9, 25), (10, 40)]
     # What was published after the snapshot, of chunk 7, is in the total; nothing else is.
@@ -240,14 +248,14 @@ def test_at_another_offset_the_sequence_goes_on() -> None:
 
 def test_a_running_process_takes_notice_of_an_import() -> None:
     export = export_model(transport(begun().broker), settings(), PLACE)
-    life = begun()
-    import_model(transport(life.broker), settings(), PLACE, export, 0)
-    assert life.run()
-    assert life.of(events.Fenced) == []  # it hears of it when it commits
-    fill(life.broker, list(records(15, seed=1)))
-    assert life.run()
-    assert life.of(events.Fenced)
-    assert sequences(life)[7:9] == [8, 9]
+    process = begun()
+    import_model(transport(process.broker), settings(), PLACE, export, 0)
+    assert process.run()
+    assert process.of(events.Fenced) == []  # it hears of it when it commits
+    fill(process.broker, list(records(15, seed=1)))
+    assert process.run()
+    assert process.of(events.Fenced)
+    assert sequences(process)[7:9] == [8, 9]
 
 
 def test_the_origin_is_that_of_the_new_place() -> None:

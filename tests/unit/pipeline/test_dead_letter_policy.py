@@ -18,19 +18,19 @@ from stream_fs.pipeline.settings import ChunkPolicy, DeadLetterSettings
 from stream_fs.records import Message, Payload
 from stream_fs.wire import dead_letters
 from stream_fs.wire.records.decoder import RecordDecoder
+from tests.support.executors import run_slowly
 from tests.support.memory_transport import MemoryTransport
-from tests.unit.pipeline.lives import (
+from tests.support.simulated_process import (
     LETTERS,
     STATE,
     TOPIC,
-    Life,
+    SimulatedProcess,
     broker,
     fill,
     published,
     records,
     settings,
 )
-from tests.unit.pipeline.test_ahead import slow
 
 RESET = "stream-fs checkpoint reset --topic in --partition 0"
 GOOD = list(records(200))
@@ -44,13 +44,13 @@ def refused(values: Sequence[bytes], policy: DeadLetterSettings, **changes: Any)
     """What the refusal says, and how many rankings are out then."""
     made = broker()
     fill(made, values)
-    life = Life(made, settings(dead_letters=policy), **changes)
+    process = SimulatedProcess(made, settings(dead_letters=policy), **changes)
     with pytest.raises(Refusal) as caught:
-        life.run()
+        process.run()
     return str(caught.value), len(published(made))
 
 
-@pytest.mark.parametrize("changes", [{}, {"executor": slow}], ids=["at once", "aside"])
+@pytest.mark.parametrize("changes", [{}, {"executor": run_slowly}], ids=["at once", "aside"])
 def test_full_chunks_before_a_bad_record_are_published(changes: dict[str, Any]) -> None:
     text, rankings = refused([*GOOD[:70], BAD, *GOOD[70:]], FAIL, **changes)
     assert rankings == 4
@@ -89,13 +89,13 @@ def test_the_advice_after_a_flood_keeps_the_model_and_the_sequence() -> None:
     made = broker()
     fill(made, [*GOOD[:65], *[BAD] * 50, *GOOD[65:]])
     of = settings(dead_letters=FLOOD)
-    life = Life(made, of)
+    process = SimulatedProcess(made, of)
     with pytest.raises(PoisonFlood):
-        life.run()
-    life.die()
+        process.run()
+    process.kill()
     transport = MemoryTransport(made, "g", {TOPIC: STATE})
     reset_to_offset(transport, of, Partition(TOPIC, 0), 115, keep_model=True)
-    assert Life(made, of).run()
+    assert SimulatedProcess(made, of).run()
     sequences = [json.loads(value)["sequence"] for _, value, _ in published(made)]
     assert sequences == list(range(1, len(sequences) + 1))
     assert len(sequences) > 4
@@ -254,7 +254,7 @@ def test_occasional_large_bad_records_do_not_stop_a_stream() -> None:
     made = broker()
     fill(made, values)
     bound = DeadLetterSettings(max_open_bytes=20_000)
-    assert Life(made, settings(dead_letters=bound)).run()
+    assert SimulatedProcess(made, settings(dead_letters=bound)).run()
     assert len(published(made)) == 13
     assert {len(value) for _, value, _ in published(made, LETTERS)} == {len(LARGE), 1024}
 
@@ -263,6 +263,6 @@ def test_what_an_earlier_life_has_dealt_with_is_endured() -> None:
     """A stricter policy is for what comes, not for what is computed again."""
     made = broker()
     fill(made, [*GOOD[:50], BAD, *GOOD[50:]])
-    assert not Life(made, settings(), ("updated", 4)).run()
-    assert Life(made, settings(dead_letters=FAIL)).run()
+    assert not SimulatedProcess(made, settings(), ("updated", 4)).run()
+    assert SimulatedProcess(made, settings(dead_letters=FAIL)).run()
     assert len(published(made)) == 13

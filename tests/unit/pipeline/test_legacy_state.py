@@ -33,18 +33,9 @@ from stream_fs.pipeline.administration import (
     state_errors,
 )
 from stream_fs.pipeline.ports import Partition
+from tests.support.legacy_state import write_merge, write_state
 from tests.support.memory_transport import MemoryStateLog, MemoryTransport
-from tests.unit.pipeline.legacy import write_merge, write_state
-from tests.unit.pipeline.lives import (
-    STATE,
-    TOPIC,
-    Life,
-    broker,
-    fill,
-    settings,
-    undisturbed,
-)
-from tests.unit.pipeline.merges import (
+from tests.support.merged_stream import (
     give,
     merged_rankings,
     merging,
@@ -53,7 +44,16 @@ from tests.unit.pipeline.merges import (
     settle,
     stream,
 )
-from tests.unit.pipeline.owners import (
+from tests.support.simulated_process import (
+    STATE,
+    TOPIC,
+    SimulatedProcess,
+    broker,
+    fill,
+    settings,
+    undisturbed,
+)
+from tests.support.two_streams import (
     BLUE,
     PLACE,
     TEAL,
@@ -70,15 +70,15 @@ from tests.unit.pipeline.owners import (
 
 def test_a_legacy_state_is_continued_by_the_stream_that_wrote_it() -> None:
     made = legacy(BLUE)
-    life = Life(made, BLUE)
-    assert life.run()
-    (restored,) = life.of(events.Restored)
+    process = SimulatedProcess(made, BLUE)
+    assert process.run()
+    (restored,) = process.of(events.Restored)
     assert (restored.chunk + restored.behind, restored.migrated) == (3, True)
-    assert not life.of(events.ReplayDiverged)
+    assert not process.of(events.ReplayDiverged)
     with undisturbed(VALUES, stream="blue", group="blue") as alone:
         assert rankings(made, BLUE) == rankings(alone, BLUE)[3:]
-    life.die()
-    again = Life(made, BLUE)
+    process.kill()
+    again = SimulatedProcess(made, BLUE)
     assert again.run()
     assert [event.migrated for event in again.of(events.Restored)] == [False]
 
@@ -88,14 +88,14 @@ def test_its_previous_owner_is_fenced_before_it_is_read() -> None:
     old = transport(made, BLUE).publisher(PLACE, legacy=True)
     old.acquire()
     old.begin()
-    assert Life(made, BLUE).run()
+    assert SimulatedProcess(made, BLUE).run()
     with pytest.raises(FencedError):
         old.commit()
 
 
 def test_what_is_left_of_it_refuses_releases_that_would_begin_anew() -> None:
     made = legacy(BLUE)
-    assert Life(made, BLUE).run()
+    assert SimulatedProcess(made, BLUE).run()
     newest: dict[bytes, bytes | None] = {m.key: m.value for m in made.committed(STATE) if m.key}
     left = {
         key: value
@@ -113,17 +113,17 @@ def test_what_is_left_of_it_refuses_releases_that_would_begin_anew() -> None:
 def test_a_migration_that_fails_is_done_again(call: Any, after_effect: bool) -> None:
     made = legacy(BLUE)
     made.fail_next(call, AbortableError("no"), after_effect=after_effect and call != "begin")
-    assert Life(made, BLUE).run()
+    assert SimulatedProcess(made, BLUE).run()
     assert [ranking["sequence"] for ranking in rankings(made, BLUE)] == [4, 5, 6, 7]
 
 
 def test_the_legacy_state_of_another_stream_is_left_alone() -> None:
     made = legacy(BLUE)
-    teal = Life(made, TEAL)
+    teal = SimulatedProcess(made, TEAL)
     assert teal.run()
     assert [ranking["sequence"] for ranking in rankings(made, TEAL)] == list(range(1, 8))
     assert read_position(transport(made, BLUE), BLUE, PLACE).progress is not None
-    assert Life(made, BLUE).run()
+    assert SimulatedProcess(made, BLUE).run()
     assert [ranking["sequence"] for ranking in rankings(made, BLUE)] == [4, 5, 6, 7]
 
 
@@ -151,7 +151,7 @@ def test_another_stream_whose_group_has_read_the_topic_begins_as_the_refusal_say
     made.commit_group_offsets("teal", {PLACE: 50})
     refuse(made, TEAL, "--to-offset N")
     reset_to_offset(transport(made, TEAL), TEAL, PLACE, 0, keep_model=False)
-    assert Life(made, TEAL).run()
+    assert SimulatedProcess(made, TEAL).run()
     assert rankings(made, TEAL)
     assert read_position(transport(made, BLUE), BLUE, PLACE).progress is not None
 
@@ -180,7 +180,7 @@ def test_a_legacy_state_of_another_group_is_refused_until_it_is_claimed() -> Non
     assert whose == "stream 'blue' in a group that was not recorded"
     assert len(state_errors(transport(made, other), other, [PLACE])) == 1
     reset_to_offset(transport(made, other), other, PLACE, 50, keep_model=True)
-    assert Life(made, other).run()
+    assert SimulatedProcess(made, other).run()
     assert [ranking["sequence"] for ranking in rankings(made, other)] == [4, 5, 6, 7]
 
 
@@ -189,14 +189,14 @@ def test_a_legacy_state_before_the_first_chunk_says_where_to_begin() -> None:
     first = broker()
     fill(first, VALUES[:10])
     latest = replace(BLUE, start="latest")
-    life = Life(first, latest)
-    assert life.run()
-    life.die()
+    process = SimulatedProcess(first, latest)
+    assert process.run()
+    process.kill()
     made = broker()
     fill(made, VALUES)
     write_state(made, PLACE, export_model(transport(first, BLUE), BLUE, PLACE))
     assert state_errors(transport(made, BLUE), latest, [PLACE]) == []
-    assert Life(made, latest).run()
+    assert SimulatedProcess(made, latest).run()
     assert rankings(made, BLUE)[0]["offsets"]["from"] == 10
 
 
@@ -206,7 +206,7 @@ def test_an_older_release_is_fenced_and_refuses_where_there_was_no_state_yet() -
     old = transport(made, BLUE).publisher(PLACE, legacy=True)
     old.acquire()
     fill(made, VALUES[10:])
-    assert Life(made, BLUE).run()
+    assert SimulatedProcess(made, BLUE).run()
     with pytest.raises(FencedError):
         old.begin()
     record = [m.value for m in made.committed(STATE) if m.key == StateKeys(None, *PLACE).progress]
@@ -239,7 +239,7 @@ def test_a_legacy_record_that_cannot_be_read_does_not_stop_another_stream() -> N
     fill(made, VALUES)
     made.produce(STATE, b"junk", key=StateKeys(None, *PLACE).progress)
     made.produce(STATE, b"junk", key=LEGACY_MERGE_KEY)
-    assert Life(made, merging(stream="teal", group="teal")).run()
+    assert SimulatedProcess(made, merging(stream="teal", group="teal")).run()
     assert rankings(made, TEAL)
 
 
@@ -247,36 +247,36 @@ def test_a_legacy_record_that_cannot_be_read_is_refused_where_the_group_has_read
     """It may be this stream's: its model and the sequence of its rankings are not thrown away."""
     made = legacy(BLUE)
     made.produce(STATE, b"junk", key=StateKeys(None, *PLACE).progress)
-    life = Life(made, BLUE)
+    process = SimulatedProcess(made, BLUE)
     with pytest.raises(CorruptProgress, match="--partition 0 --to-offset N"):
-        life.run()
-    life.die()
+        process.run()
+    process.kill()
     assert len(state_errors(transport(made, BLUE), BLUE, [PLACE])) == 1
     reset_to_offset(transport(made, BLUE), BLUE, PLACE, 50, keep_model=False)
-    assert Life(made, BLUE).run()
+    assert SimulatedProcess(made, BLUE).run()
     assert rankings(made, BLUE)[0]["offsets"]["from"] == 50
 
 
 def test_a_reset_legacy_state_is_not_found_again() -> None:
     made = legacy(BLUE)
     reset(transport(made, BLUE), BLUE, PLACE)
-    assert Life(made, BLUE).run()
+    assert SimulatedProcess(made, BLUE).run()
     assert [ranking["sequence"] for ranking in rankings(made, BLUE)] == list(range(1, 8))
 
 
 def test_a_legacy_model_is_kept_at_another_offset() -> None:
     made = legacy(BLUE)
     reset_to_offset(transport(made, BLUE), BLUE, PLACE, 100, keep_model=True)
-    assert Life(made, BLUE).run()
+    assert SimulatedProcess(made, BLUE).run()
     (ranking,) = rankings(made, BLUE)
     assert (ranking["sequence"], ranking["offsets"]["from"]) == (4, 100)
 
 
 def test_a_legacy_merge_goes_on_without_a_gap() -> None:
     first = stream()
-    life = Life(first, merging())
-    settle(life)
-    life.worker.stop()
+    process = SimulatedProcess(first, merging())
+    settle(process)
+    process.worker.stop()
     last = sequences(first)[-1]
     progress = [m.value for m in first.committed(STATE) if m.key == merging().owner.merge_key][-1]
 
@@ -289,11 +289,11 @@ def test_a_legacy_merge_goes_on_without_a_gap() -> None:
     old = transport(made, merging()).merge_publisher(legacy=True)
     old.acquire()
     old.begin()
-    life = Life(made, merging())
-    settle(life)
+    process = SimulatedProcess(made, merging())
+    settle(process)
     for number in range(3):
         more(made, number, seed=7 + number)
-    settle(life)
+    settle(process)
     assert sequences(made)[0] == last + 1
     with pytest.raises(FencedError):
         old.commit()
@@ -304,16 +304,16 @@ def test_a_legacy_merge_goes_on_without_a_gap() -> None:
 def test_the_legacy_merge_of_another_group_is_left_alone() -> None:
     """A member that has only the first partition, without a state, is not refused itself."""
     first = stream()
-    life = Life(first, merging())
-    settle(life)
-    life.worker.stop()
+    process = SimulatedProcess(first, merging())
+    settle(process)
+    process.worker.stop()
     made = stream()
     for number in (1, 2):
         place = Partition(TOPIC, number)
         write_state(made, place, export_model(transport(first, merging()), merging(), place))
     before = decode_merge_progress(last(first, merging().owner.merge_key))
     write_merge(made, before)
-    other = Life(made, merging(group="other"))
+    other = SimulatedProcess(made, merging(group="other"))
     give(made, (other, [0]), group="other")
     settle(other)
     assert other.of(events.MergeAcquired)
@@ -327,22 +327,22 @@ def test_a_legacy_merge_of_topics_that_are_not_read_is_left_alone() -> None:
         made,
         MergeProgress(sequence=4, parts=parts, chosen={}, fingerprint="", owner=merging().owner),
     )
-    life = Life(made, merging())
-    settle(life)
+    process = SimulatedProcess(made, merging())
+    settle(process)
     assert sequences(made)[0] == 1
 
 
 def test_the_legacy_merge_of_another_stream_is_left_alone() -> None:
     first = stream()
     blue = merging(stream="blue", group="blue")
-    life = Life(first, blue)
-    settle(life)
-    life.worker.stop()
+    process = SimulatedProcess(first, blue)
+    settle(process)
+    process.worker.stop()
     progress = [m.value for m in first.committed(STATE) if m.key == blue.owner.merge_key][-1]
     made = stream()
     write_state(made, PLACE, export_model(transport(first, blue), blue, PLACE))
     write_merge(made, decode_merge_progress(progress or b""))
-    life = Life(made, merging())
-    settle(life)
+    process = SimulatedProcess(made, merging())
+    settle(process)
     assert merged_rankings(made)
     assert sequences(made)[0] == 1

@@ -24,18 +24,19 @@ from stream_fs.pipeline.administration import (
 )
 from stream_fs.pipeline.settings import StreamSettings
 from stream_fs.pipeline.transaction import Executor, run_inline
+from tests.support.executors import run_slowly
 from tests.support.memory_broker import MemoryBroker
 from tests.support.memory_transport import MemoryStateLog
-from tests.unit.pipeline.lives import (
+from tests.support.simulated_process import (
     STATE,
     TOPIC,
-    Life,
+    SimulatedProcess,
     broker,
     fill,
     settings,
     undisturbed,
 )
-from tests.unit.pipeline.owners import (
+from tests.support.two_streams import (
     BLUE,
     PLACE,
     TEAL,
@@ -47,17 +48,16 @@ from tests.unit.pipeline.owners import (
     reset_state,
     transport,
 )
-from tests.unit.pipeline.test_ahead import slow
 
 
 def test_two_streams_on_one_topic_do_not_touch_each_other() -> None:
     made = begun(BLUE)
-    teal = Life(made, TEAL)
+    teal = SimulatedProcess(made, TEAL)
     for number, value in enumerate(VALUES[60:], 60):
         made.produce(TOPIC, value, timestamp=1000 + number)
     assert teal.run()
     teal.worker.stop()
-    assert Life(made, BLUE).run()
+    assert SimulatedProcess(made, BLUE).run()
     for of in (BLUE, TEAL):
         with undisturbed(VALUES, stream=of.stream, group=of.group) as alone:
             assert rankings(made, of) == rankings(alone, of)
@@ -66,20 +66,20 @@ def test_two_streams_on_one_topic_do_not_touch_each_other() -> None:
 
 def test_they_do_not_fence_each_other() -> None:
     made = broker()
-    lives = [Life(made, of) for of in (BLUE, TEAL)]
+    processes = [SimulatedProcess(made, of) for of in (BLUE, TEAL)]
     for first in range(0, 120, 20):
         fill(made, VALUES[first : first + 20])
-        assert all(life.run(30) for life in lives)
-    assert [life.of(events.Fenced) for life in lives] == [[], []]
+        assert all(process.run(30) for process in processes)
+    assert [process.of(events.Fenced) for process in processes] == [[], []]
     assert [len(rankings(made, of)) for of in (BLUE, TEAL)] == [7, 7]
 
 
 def test_a_reset_concerns_one_of_them() -> None:
     made = begun(BLUE)
-    assert Life(made, TEAL).run()
+    assert SimulatedProcess(made, TEAL).run()
     reset(transport(made, TEAL), TEAL, PLACE)
     fill(made, VALUES[60:])
-    assert Life(made, BLUE).run()
+    assert SimulatedProcess(made, BLUE).run()
     assert [ranking["sequence"] for ranking in rankings(made, BLUE)] == list(range(1, 8))
 
 
@@ -132,9 +132,9 @@ def test_a_renamed_stream_takes_its_model_along_as_the_refusal_says() -> None:
     reset(transport(made, BLUE), BLUE, PLACE)
     assert import_model(transport(made, renamed), renamed, PLACE, export, None).chunk == 3
     fill(made, VALUES[60:])
-    life = Life(made, renamed)
-    assert life.run()
-    life.die()
+    process = SimulatedProcess(made, renamed)
+    assert process.run()
+    process.kill()
     assert [ranking["sequence"] for ranking in rankings(made, renamed)] == [4, 5, 6, 7]
     # Its former name has reset its state, and may not share the group all the same.
     refuse(made, BLUE, "a state of stream 'azure' in group 'blue', which has the same group")
@@ -143,13 +143,13 @@ def test_a_renamed_stream_takes_its_model_along_as_the_refusal_says() -> None:
 
 def test_a_stream_that_was_reset_may_begin_anew_beside_a_legacy_state() -> None:
     made = legacy(BLUE)
-    life = Life(made, TEAL)
-    assert life.run()
-    life.die()
+    process = SimulatedProcess(made, TEAL)
+    assert process.run()
+    process.kill()
     assert reset_state(made, TEAL) is None
     made.commit_group_offsets(TEAL.group, {PLACE: 50})
     assert state_errors(transport(made, TEAL), TEAL, [PLACE]) == []
-    assert Life(made, TEAL).run()
+    assert SimulatedProcess(made, TEAL).run()
     assert [ranking["sequence"] for ranking in rankings(made, TEAL)] == 2 * list(range(1, 8))
 
 
@@ -157,7 +157,7 @@ def test_a_reset_mends_a_progress_record_that_cannot_be_read() -> None:
     made = begun(BLUE)
     made.produce(STATE, b"junk", key=BLUE.keys(PLACE).progress)
     with pytest.raises(CorruptProgress):
-        Life(made, BLUE).run()
+        SimulatedProcess(made, BLUE).run()
     assert len(state_errors(transport(made, BLUE), BLUE, [PLACE])) == 1
     assert reset_state(made, BLUE) is None
     made.produce(STATE, b"junk", key=BLUE.keys(PLACE).progress)
@@ -168,7 +168,7 @@ def test_a_reset_mends_a_progress_record_that_cannot_be_read() -> None:
 def test_a_second_reset_changes_nothing() -> None:
     made = begun(BLUE)
     assert reset_state(made, BLUE) is None
-    assert Life(made, TEAL).run()
+    assert SimulatedProcess(made, TEAL).run()
     assert reset_state(made, BLUE) is None
     assert len(rankings(made, TEAL)) == 3
 
@@ -176,21 +176,21 @@ def test_a_second_reset_changes_nothing() -> None:
 NAMESAKE = settings(stream="blue", group="teal", rankings_topic="out")
 
 
-def race(made: MemoryBroker, executor: Executor, seed: int) -> list[Life]:
+def race(made: MemoryBroker, executor: Executor, seed: int) -> list[SimulatedProcess]:
     """Two streams of one name take turns as chance decides; those that were not refused."""
     chance = random.Random(seed)
-    alive = [Life(made, of, executor=executor) for of in (BLUE, NAMESAKE)]
+    alive = [SimulatedProcess(made, of, executor=executor) for of in (BLUE, NAMESAKE)]
     for _ in range(800):
-        life = chance.choice(alive)
+        process = chance.choice(alive)
         try:
-            life.worker.run_once()
+            process.worker.run_once()
         except ForeignState:
-            life.die()
-            alive.remove(life)
+            process.kill()
+            alive.remove(process)
     return alive
 
 
-@pytest.mark.parametrize("executor", [run_inline, slow])
+@pytest.mark.parametrize("executor", [run_inline, run_slowly])
 def test_of_two_that_start_at_the_same_time_one_publishes(executor: Executor) -> None:
     """Neither has a state when it takes its partition over, and the other one leaves none."""
     for seed in range(40):
@@ -206,13 +206,13 @@ def test_a_start_is_recorded_with_the_first_chunk() -> None:
     """Until then the configuration may change, and retention may delete what was not used."""
     made = broker()
     fill(made, VALUES[:10])
-    life = Life(made, BLUE)
-    assert life.run()
-    life.die()
+    process = SimulatedProcess(made, BLUE)
+    assert process.run()
+    process.kill()
     assert made.committed(STATE) == []
     fill(made, VALUES[10:])
     made.delete_below(TOPIC, 0, 5)
-    assert Life(made, BLUE).run()
+    assert SimulatedProcess(made, BLUE).run()
     assert rankings(made, BLUE)[0]["offsets"]["from"] == 5
 
 
@@ -231,8 +231,8 @@ def test_a_start_is_recorded_however_long_the_broker_is_silent(
         return end(log)
 
     monkeypatch.setattr(MemoryStateLog, "end", now_and_then)
-    life = Life(made, BLUE)
-    assert life.run()
-    errors = [failed.error for failed in life.of(events.TransactionFailed)]
+    process = SimulatedProcess(made, BLUE)
+    assert process.run()
+    errors = [failed.error for failed in process.of(events.TransactionFailed)]
     assert errors == ["not now", "no answer"]
     assert len(rankings(made, BLUE)) == 7

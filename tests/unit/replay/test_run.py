@@ -30,12 +30,12 @@ from stream_fs.replay.outputs import FileOutput, NoOutput, StreamOutput
 from stream_fs.replay.run import ADDED_FACTS, Plan, Summary, check_unchanged, replay, run_facts
 from stream_fs.replay.sources import Source
 from tests.support.replays import BAD, VALUES, Folder
-from tests.unit.pipeline.lives import (
+from tests.support.simulated_process import (
     LETTERS,
     RANKINGS,
     TOPIC,
     Crash,
-    Life,
+    SimulatedProcess,
     broker,
     fill,
     settings,
@@ -75,7 +75,7 @@ def test_rankings_and_dead_letters_are_those_of_the_service(folder: Folder) -> N
     replay(folder.plan(timestamp=lambda number: 1000 + number))
     made = broker()
     fill(made, VALUES)
-    assert Life(made, settings()).run()
+    assert SimulatedProcess(made, settings()).run()
     rankings = [message.value for message in made.committed(RANKINGS)]
     assert len(rankings) == 8
     assert folder.rankings.read_bytes().splitlines() == rankings

@@ -14,20 +14,9 @@ from stream_fs.pipeline import events
 from stream_fs.pipeline.events import Event
 from stream_fs.pipeline.merge import message, snapshot_cache
 from stream_fs.pipeline.ports import Partition
+from tests.support.drifting_stream import ROWS, drifting_records, drifting_settings
 from tests.support.memory_broker import MemoryBroker
-from tests.support.schemas import validator
-from tests.unit.pipeline.drift import ROWS, drifting_records, drifting_settings
-from tests.unit.pipeline.lives import (
-    RANKINGS,
-    STATE,
-    TOPIC,
-    Life,
-    broker,
-    fill,
-    published,
-    records,
-)
-from tests.unit.pipeline.merges import (
+from tests.support.merged_stream import (
     EVERY,
     last_sources,
     merged_rankings,
@@ -40,29 +29,40 @@ from tests.unit.pipeline.merges import (
     sources,
     stream,
 )
+from tests.support.schemas import validator
+from tests.support.simulated_process import (
+    RANKINGS,
+    STATE,
+    TOPIC,
+    SimulatedProcess,
+    broker,
+    fill,
+    published,
+    records,
+)
 
 HOME = Partition(TOPIC, 0)
 
 
 def test_the_merged_ranking_lists_the_newest_snapshots() -> None:
     made = stream()
-    life = Life(made, merging())
-    settle(life)
+    process = SimulatedProcess(made, merging())
+    settle(process)
     last = merged_rankings(made)[-1]
     assert sources(last) == {0: 1, 1: 1, 2: 1}
     validator("ranking").validate(last)
     for number in range(3):
         more(made, number, 30, seed=10 + number)
-    settle(life)
+    settle(process)
     assert last_sources(made) == {0: 4, 1: 4, 2: 4}
 
 
 def test_every_merged_ranking_can_be_made_again_from_what_it_lists() -> None:
     made = stream()
-    life = Life(made, merging())
-    settle(life)
+    process = SimulatedProcess(made, merging())
+    settle(process)
     more(made, 1)
-    settle(life)
+    settle(process)
     last = merged_rankings(made)[-1]
     assert last["sequence"] == 2
     models = {place: saved_model(made, place) for place in places(3)}
@@ -83,7 +83,7 @@ def test_dead_letters_are_those_of_all_partitions_since_they_began() -> None:
     made = broker(2)
     for number in range(2):
         fill(made, list(records(80, seed=number, bad_every=9)), number)
-    settle(Life(made, merging(checkpoint_every=1)))
+    settle(SimulatedProcess(made, merging(checkpoint_every=1)))
     letters = dict.fromkeys(range(2), 0)
     for _, value, _ in published(made):
         ranking = json.loads(value)
@@ -94,12 +94,12 @@ def test_dead_letters_are_those_of_all_partitions_since_they_began() -> None:
 
 def test_the_selection_is_told_against_the_merged_ranking_before() -> None:
     made = stream(count=60)
-    life = Life(made, merging())
+    process = SimulatedProcess(made, merging())
     for seed in (20, 30):
-        settle(life)
+        settle(process)
         for number in range(3):
             more(made, number, 60, seed=seed + number)
-    settle(life)
+    settle(process)
     found = merged_rankings(made)
     assert len(found) > 2
     assert found[0]["selection"] is None
@@ -118,19 +118,19 @@ def test_the_selection_is_told_against_the_merged_ranking_before() -> None:
 
 def test_one_partition_needs_no_merged_ranking() -> None:
     made = stream(partitions=1)
-    life = Life(made, merging())
-    settle(life)
+    process = SimulatedProcess(made, merging())
+    settle(process)
     assert len(published(made)) == 3
     assert merged_rankings(made) == []
-    assert not life.of(events.MergeAcquired), "and no publisher for it"
+    assert not process.of(events.MergeAcquired), "and no publisher for it"
 
 
 def test_none_is_published_where_none_is_wanted() -> None:
     made = stream()
-    life = Life(made, merging(merge_every=None))
-    settle(life)
+    process = SimulatedProcess(made, merging(merge_every=None))
+    settle(process)
     assert merged_rankings(made) == []
-    assert not life.of(events.MergeAcquired)
+    assert not process.of(events.MergeAcquired)
 
 
 class Timed(list[Event]):
@@ -138,23 +138,23 @@ class Timed(list[Event]):
 
     def __init__(self) -> None:
         super().__init__()
-        self.life: Life
+        self.process: SimulatedProcess
         self.times: list[float] = []
 
     def append(self, event: Event) -> None:
         super().append(event)
         if isinstance(event, events.MergedCommitted):
-            self.times.append(self.life.now)
+            self.times.append(self.process.now)
 
 
 def test_the_rate_is_limited() -> None:
     made = stream(count=20)
     told = Timed()
-    life = told.life = Life(made, merging(checkpoint_every=1), events=told)
+    process = told.process = SimulatedProcess(made, merging(checkpoint_every=1), events=told)
     for number in range(60):  # more is new than may be published
         more(made, number % 3, 15, seed=number)
-        assert life.run(12)
-        life.now += EVERY / 10
+        assert process.run(12)
+        process.now += EVERY / 10
     assert len(told.times) >= 4
     waits = [after - before for before, after in itertools.pairwise(told.times)]
     assert min(waits) >= EVERY
@@ -163,42 +163,42 @@ def test_the_rate_is_limited() -> None:
 
 def test_a_look_comes_to_its_end_where_every_turn_takes_long() -> None:
     made = stream(partitions=6)
-    life = Life(made, merging())
-    life.until(lambda: all(not task.busy for task in life.worker.tasks) and life.now > 0.1)
+    process = SimulatedProcess(made, merging())
+    process.until(lambda: all(not task.busy for task in process.worker.tasks) and process.now > 0.1)
     for _ in range(30):
-        life.now += 2 * snapshot_cache.TIMEOUT_SECONDS
-        assert life.run(1)
+        process.now += 2 * snapshot_cache.TIMEOUT_SECONDS
+        assert process.run(1)
     assert last_sources(made) == dict.fromkeys(range(6), 1)
-    assert not life.of(events.SourceSkipped)
+    assert not process.of(events.SourceSkipped)
 
 
 def test_nothing_new_nothing_published() -> None:
     made = stream()
-    life = Life(made, merging())
-    settle(life)
+    process = SimulatedProcess(made, merging())
+    settle(process)
     count, end = len(merged_rankings(made)), made.log(STATE, 0).end
-    settle(life, rounds=5)
+    settle(process, rounds=5)
     assert len(merged_rankings(made)) == count
     assert made.log(STATE, 0).end == end
 
 
 def test_what_cannot_be_merged_is_refused_once(monkeypatch: pytest.MonkeyPatch) -> None:
     made = stream()
-    life = Life(made, merging())
+    process = SimulatedProcess(made, merging())
     monkeypatch.setattr(message, "merge", lambda _: not_finite(made))
-    settle(life, rounds=4)
+    settle(process, rounds=4)
     assert merged_rankings(made) == []
-    (failed,) = life.of(events.MergeFailed)
+    (failed,) = process.of(events.MergeFailed)
     assert failed.outcome == "refused"
     monkeypatch.undo()
     more(made, 0)
-    settle(life)
+    settle(process)
     assert sequences(made) == [1]
 
 
 def test_other_parameters_begin_another_comparison() -> None:
     made = stream()
-    assert Life(made, merging(merge_every=None)).run()
+    assert SimulatedProcess(made, merging(merge_every=None)).run()
     models = {place: saved_model(made, place) for place in places(3)}
     first = message.build_merged_ranking(merging(), HOME, models, None)
     assert first.progress.parts == tuple(MergedPart(TOPIC, number, 1) for number in range(3))
@@ -212,13 +212,13 @@ def test_the_overlap_of_merged_rankings_is_that_of_the_leading_features() -> Non
     """Also where all features are published; their order is not in the merge's progress."""
     every = {"merge_every": EVERY, "checkpoint_every": 1}
     made = broker(2)
-    life = Life(made, drifting_settings(**every))
+    process = SimulatedProcess(made, drifting_settings(**every))
     values = list(drifting_records(3))
     for begin in range(0, len(values), ROWS):
         for number in range(2):
             fill(made, values[begin : begin + ROWS], number)
-        settle(life)
-    *_, before, last = life.of(events.MergedCommitted)
+        settle(process)
+    *_, before, last = process.of(events.MergedCommitted)
     assert last.overlap == {
         now.name: len({*now.order[:count]} & {*then.order[:count]}) / count
         for now, then, count in zip(last.ranking.views, before.ranking.views, (10, 3), strict=True)
@@ -226,8 +226,8 @@ def test_the_overlap_of_merged_rankings_is_that_of_the_leading_features() -> Non
     assert max(last.overlap.values()) < 1
     assert merged_rankings(made)[-1]["selection"]["wide"]["overlap"] == 1
 
-    life.die()
-    heir = Life(made, drifting_settings(**every))
+    process.kill()
+    heir = SimulatedProcess(made, drifting_settings(**every))
     fill(made, values[:ROWS], 0)
     settle(heir)
     first, *_ = heir.of(events.MergedCommitted)

@@ -18,6 +18,7 @@ from stream_fs.service.observability.metrics import MetricsObserver
 from stream_fs.service.observability.status import StatusObserver
 from stream_fs.service.observability.status_document import Health
 from tests.support.configurations import loaded
+from tests.support.drifting_stream import CONFIGURATION, drifting_process
 from tests.support.make_events import (
     HERE,
     THERE,
@@ -28,8 +29,7 @@ from tests.support.make_events import (
     restored,
     updated,
 )
-from tests.unit.pipeline.drift import CONFIGURATION, drifting_life
-from tests.unit.pipeline.lives import TOPIC, published
+from tests.support.simulated_process import TOPIC, published
 
 NOW = 1_700_000_000.0
 
@@ -239,7 +239,7 @@ def test_the_overlap_shows_a_drift_where_all_features_are_published(
     watched: Watched, tmp_path: Path
 ) -> None:
     """The status page shows the same."""
-    made, life = drifting_life()
+    made, life = drifting_process()
     page = StatusObserver(loaded(tmp_path, CONFIGURATION), lambda: NOW)
     for event in life.events:
         watched.observe(event)

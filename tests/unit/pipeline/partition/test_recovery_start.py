@@ -11,8 +11,17 @@ from stream_fs.pipeline.administration import export_model, read_position, reset
 from stream_fs.pipeline.ports import Partition
 from tests.support.memory_broker import MemoryBroker
 from tests.support.memory_transport import MemoryTransport
-from tests.unit.pipeline.lives import STATE, TOPIC, Life, broker, fill, published, records, settings
-from tests.unit.pipeline.merges import settle
+from tests.support.merged_stream import settle
+from tests.support.simulated_process import (
+    STATE,
+    TOPIC,
+    SimulatedProcess,
+    broker,
+    fill,
+    published,
+    records,
+    settings,
+)
 
 PLACE = Partition(TOPIC, 0)
 VALUES = list(records(100))
@@ -23,11 +32,11 @@ def begun() -> MemoryBroker:
     """A process has begun behind 10 records, read 12 more, and died."""
     made = broker()
     fill(made, VALUES[:10])
-    life = Life(made, LATEST)
-    life.until(lambda: bool(life.of(events.Restored)))
+    process = SimulatedProcess(made, LATEST)
+    process.until(lambda: bool(process.of(events.Restored)))
     fill(made, VALUES[10:22])
-    assert life.run(20)
-    life.die()
+    assert process.run(20)
+    process.kill()
     assert not published(made)
     return made
 
@@ -40,7 +49,7 @@ def ranges(made: MemoryBroker) -> list[tuple[int, int, int]]:
 def test_it_is_kept_over_a_crash() -> None:
     made = begun()
     fill(made, VALUES[22:60])
-    assert Life(made, LATEST).run()
+    assert SimulatedProcess(made, LATEST).run()
     assert ranges(made) == [(1, 10, 30), (2, 30, 45), (3, 45, 60)]
 
 
@@ -48,10 +57,10 @@ def test_it_is_kept_where_the_first_attempt_to_commit_it_fails() -> None:
     made = broker()
     fill(made, VALUES[:10])
     made.fail_next("send", RetriableError("now and then"))
-    life = Life(made, LATEST)
-    life.until(lambda: bool(life.of(events.TransactionFailed)))
+    process = SimulatedProcess(made, LATEST)
+    process.until(lambda: bool(process.of(events.TransactionFailed)))
     fill(made, VALUES[10:50])
-    assert life.run()
+    assert process.run()
     assert ranges(made) == [(1, 10, 30), (2, 30, 45)]
 
 
@@ -64,28 +73,28 @@ def test_it_can_be_looked_at_and_moved() -> None:
     assert export_model(transport, LATEST, PLACE).progress == found.progress
     reset_to_offset(transport, LATEST, PLACE, 5, keep_model=False)
     fill(made, VALUES[22:60])
-    assert Life(made, LATEST).run()
+    assert SimulatedProcess(made, LATEST).run()
     assert ranges(made)[0] == (1, 5, 25)
 
 
 def test_who_is_forgotten_begins_at_the_end_of_then() -> None:
     made = begun()
     reset(MemoryTransport(made, "g", {TOPIC: STATE}), LATEST, PLACE)
-    life = Life(made, LATEST)
-    life.until(lambda: bool(life.of(events.Restored)))
-    life.die()
+    process = SimulatedProcess(made, LATEST)
+    process.until(lambda: bool(process.of(events.Restored)))
+    process.kill()
     fill(made, VALUES[22:60])
-    assert Life(made, LATEST).run()
+    assert SimulatedProcess(made, LATEST).run()
     assert ranges(made)[0] == (1, 22, 42)
 
 
 def test_it_is_merged_from_its_first_chunk_on() -> None:
     made = broker(2)
     latest = settings(start="latest", checkpoint_every=100, merge_every=1.0)
-    life = Life(made, latest)
-    life.until(lambda: len(life.of(events.Restored)) == 2)
+    process = SimulatedProcess(made, latest)
+    process.until(lambda: len(process.of(events.Restored)) == 2)
     for number in range(2):
         fill(made, VALUES[:40], number)
-    settle(life)
-    merged = life.of(events.MergedCommitted)[-1]
+    settle(process)
+    merged = process.of(events.MergedCommitted)[-1]
     assert len(merged.parts) == 2

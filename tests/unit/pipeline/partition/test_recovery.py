@@ -1,4 +1,4 @@
-"""Wherever a process dies, what is published in the end is what an undisturbed one publishes."""
+"""After any crash or failure, the published bytes are those of an undisturbed process."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -14,14 +15,19 @@ from stream_fs.checkpoint import decode_progress, encode_progress
 from stream_fs.errors import AbortableError, RetriableError
 from stream_fs.pipeline import events
 from stream_fs.pipeline.ports import Partition
+from stream_fs.pipeline.settings import StreamSettings
+from stream_fs.pipeline.transaction import Executor, run_inline
 from stream_fs.wire import RankingFormat, decode_ranking, digest, encode_ranking
-from tests.support.memory_broker import Call
-from tests.unit.pipeline.lives import (
+from tests.support.executors import run_slowly
+from tests.support.memory_broker import Call, MemoryBroker
+from tests.support.simulated_process import (
     LETTERS,
     STATE,
+    STEPS,
     TOPIC,
+    VALUES,
     Crash,
-    Life,
+    SimulatedProcess,
     broker,
     fill,
     published,
@@ -30,8 +36,23 @@ from tests.unit.pipeline.lives import (
     undisturbed,
 )
 
-STEPS = ["updated", "begun", "snapshot sent", "records sent", "committed", "advised"]
-VALUES = list(records(150, bad_every=11))
+LONG = 10.0
+"""Seconds of linger that do not pass in a test."""
+EXECUTORS = pytest.mark.parametrize("executor", [run_inline, run_slowly])
+BATCHES = pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param({"linger": 0.0, "checkpoint_every": 3}, id="single-chunks"),
+        pytest.param({"linger": LONG, "checkpoint_every": 4}, id="batches"),
+    ],
+)
+
+
+def assert_undisturbed(made: MemoryBroker) -> None:
+    """Rankings and dead letters are complete and have the same bytes as without a failure."""
+    with undisturbed(VALUES) as expected:
+        assert published(made) == published(expected)
+        assert published(made, LETTERS) == published(expected, LETTERS)
 
 
 def test_an_undisturbed_run_is_complete() -> None:
@@ -46,48 +67,57 @@ def test_an_undisturbed_run_is_complete() -> None:
 
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("survived", [0, 1, 2, 4])
-def test_a_crash_at_any_step_changes_no_published_byte(step: str, survived: int) -> None:
+@EXECUTORS
+@BATCHES
+def test_a_crash_at_any_step_changes_no_published_byte(
+    step: str, survived: int, executor: Executor, changes: dict[str, Any]
+) -> None:
     made = broker()
     fill(made, VALUES)
-    first = Life(made, settings(), (step, survived))
-    assert first.run() is (step == "snapshot sent" and survived > 3)
-    assert Life(made, settings()).run()
-    with undisturbed(VALUES) as expected:
-        assert published(made) == published(expected)
-        assert published(made, LETTERS) == published(expected, LETTERS)
+    here = settings(**changes)
+    first = SimulatedProcess(made, here, (step, survived), executor=executor)
+    assert first.run() is (first.steps[step] <= survived)
+    assert first.steps[step] == min(survived + 1, occurrences(step, here))
+    heir = SimulatedProcess(made, here, executor=executor)
+    assert heir.run()
+    assert not heir.of(events.ReplayDiverged)
+    assert_undisturbed(made)
+
+
+def occurrences(step: str, here: StreamSettings) -> int:
+    """How many times an undisturbed process reaches a step: nine chunks in some transactions."""
+    if step == "updated":
+        return 9
+    return 3 if here.linger or step == "snapshot sent" else 9
 
 
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("survived", [0, 1, 2, 4, 6])
-def test_an_error_at_any_step_after_which_it_ends_in_order_changes_no_published_byte(
+def test_an_error_and_a_graceful_shutdown_at_any_step_change_no_published_byte(
     step: str, survived: int
 ) -> None:
-    """Want of memory, say: a commit may be done and not noted, and the end must not undo it."""
+    """A commit may be done and not installed, for lack of memory, and must not be undone."""
     made = broker()
     fill(made, VALUES)
-    first = Life(made, settings(), (step, survived))
+    first = SimulatedProcess(made, settings(), (step, survived))
     with suppress(Crash):
         for _ in range(300):
             first.worker.run_once()
     first.worker.stop()
-    assert Life(made, settings()).run()
-    with undisturbed(VALUES) as expected:
-        assert published(made) == published(expected)
-        assert published(made, LETTERS) == published(expected, LETTERS)
+    assert SimulatedProcess(made, settings()).run()
+    assert_undisturbed(made)
 
 
 def test_many_crashes_in_a_row_change_no_published_byte() -> None:
     made = broker()
     fill(made, VALUES)
-    deaths = 0
+    crashes = 0
     for number in range(40):
-        if not Life(made, settings(), (STEPS[number % len(STEPS)], 0)).run(60):
-            deaths += 1
-    assert Life(made, settings()).run()
-    assert deaths > 15
-    with undisturbed(VALUES) as expected:
-        assert published(made) == published(expected)
-        assert published(made, LETTERS) == published(expected, LETTERS)
+        if not SimulatedProcess(made, settings(), (STEPS[number % len(STEPS)], 0)).run(60):
+            crashes += 1
+    assert SimulatedProcess(made, settings()).run()
+    assert crashes > 15
+    assert_undisturbed(made)
 
 
 @pytest.mark.parametrize(
@@ -104,26 +134,29 @@ def test_many_crashes_in_a_row_change_no_published_byte() -> None:
         ("abort", RetriableError, False),
     ],
 )
-def test_a_failed_call_is_made_good(
-    call: Call, error: type[RetriableError | AbortableError], after_effect: bool
+@EXECUTORS
+def test_a_failed_call_is_repeated(
+    call: Call,
+    error: type[RetriableError | AbortableError],
+    after_effect: bool,
+    executor: Executor,
 ) -> None:
     made = broker()
     fill(made, VALUES)
     if call == "abort":
         made.fail_next("send", AbortableError("first"))
     made.fail_next(call, error("now and then"), after_effect=after_effect)
-    life = Life(made, settings())
-    assert life.run(600)
-    assert life.of(events.TransactionFailed)
-    with undisturbed(VALUES) as expected:
-        assert published(made) == published(expected)
+    process = SimulatedProcess(made, settings(), executor=executor)
+    assert process.run(600)
+    assert len(process.of(events.TransactionFailed)) == (2 if call == "abort" else 1)
+    assert_undisturbed(made)
 
 
-def test_what_was_not_committed_is_computed_again_and_compared() -> None:
+def test_a_replayed_chunk_is_compared_with_the_published_one() -> None:
     made = broker()
     fill(made, VALUES)
-    assert not Life(made, settings(), ("updated", 5)).run()
-    second = Life(made, settings())
+    assert not SimulatedProcess(made, settings(), ("updated", 5)).run()
+    second = SimulatedProcess(made, settings())
     assert second.run()
     (restored,) = second.of(events.Restored)
     assert (restored.chunk, restored.behind) == (4, 1)
@@ -152,7 +185,7 @@ def test_the_digest_of_a_replayed_ranking_may_be_that_without_imputed_rows(
     made = broker()
     fill(made, VALUES)
     here = settings(output_format=format)
-    assert not Life(made, here, ("updated", 5)).run()
+    assert not SimulatedProcess(made, here, ("updated", 5)).run()
     value = published(made)[-1][1]
     key = here.keys(Partition(TOPIC, 0)).progress
     (*_, last) = [message for message in made.committed(STATE) if message.key == key]
@@ -161,21 +194,21 @@ def test_the_digest_of_a_replayed_ranking_may_be_that_without_imputed_rows(
     earlier_digest = digest(earlier(value, format))
     assert earlier_digest != progress.digest
     made.produce(STATE, encode_progress(replace(progress, digest=earlier_digest)), key=key)
-    second = Life(made, here)
+    second = SimulatedProcess(made, here)
     assert second.run()
     assert second.of(events.Restored)[0].behind == 1
     assert len(second.of(events.ReplayDiverged)) == diverged
 
 
-def test_an_orderly_end_leaves_nothing_to_replay() -> None:
+def test_a_graceful_shutdown_leaves_nothing_to_replay() -> None:
     made = broker()
     fill(made, VALUES[:100])
-    first = Life(made, settings())
+    first = SimulatedProcess(made, settings())
     assert first.run()
     first.worker.stop()
     assert first.of(events.SnapshotCommitted)
     fill(made, VALUES[100:])
-    second = Life(made, settings())
+    second = SimulatedProcess(made, settings())
     assert second.run()
     (restored,) = second.of(events.Restored)
     assert restored.behind == 0
@@ -185,10 +218,10 @@ def test_an_orderly_end_leaves_nothing_to_replay() -> None:
 
 
 def test_memory_does_not_grow_with_the_lag() -> None:
-    """A poll brings far more records than a chunk has: they are used up before the next."""
+    """A poll returns far more records than a chunk needs: they are used before the next one."""
     values = list(records(3000))
     made = broker()
     fill(made, values)
-    life = Life(made, settings())
-    life.until(lambda: len(life.of(events.ChunkCommitted)) == 199)
-    assert max(event.waiting for event in life.of(events.RecordsRead)) < 500 + 15
+    process = SimulatedProcess(made, settings())
+    process.until(lambda: len(process.of(events.ChunkCommitted)) == 199)
+    assert max(event.waiting for event in process.of(events.RecordsRead)) < 500 + 15

@@ -14,9 +14,9 @@ from stream_fs.pipeline.ports import OutgoingRecord, Partition, Transport
 from stream_fs.service.process.executor import CommitThreads
 from tests.support.memory_broker import MemoryBroker
 from tests.support.memory_transport import MemoryPublisher, MemoryTransport
-from tests.unit.pipeline.lives import (
+from tests.support.simulated_process import (
     TOPIC,
-    Life,
+    SimulatedProcess,
     broker,
     fill,
     published,
@@ -83,19 +83,19 @@ class SlowTransport(MemoryTransport):
         return made
 
 
-def life_with(made: MemoryBroker, gate: Gate) -> Life:
+def process_with(made: MemoryBroker, gate: Gate) -> SimulatedProcess:
     def slowed(transport: MemoryTransport) -> Transport:
         slow = SlowTransport(transport.broker, transport.group, transport.state_topics)
         object.__setattr__(slow, "gate", gate)
         return slow
 
-    return Life(
+    return SimulatedProcess(
         made, settings(merge_every=None), executor=CommitThreads(), transport=slowed, grace=0.05
     )
 
 
-def of(life: Life, kind: type[Any], partition: Partition) -> list[Any]:
-    return [event for event in life.of(kind) if event.partition == partition]
+def of(process: SimulatedProcess, kind: type[Any], partition: Partition) -> list[Any]:
+    return [event for event in process.of(kind) if event.partition == partition]
 
 
 def filled() -> MemoryBroker:
@@ -108,28 +108,28 @@ def filled() -> MemoryBroker:
 @pytest.mark.parametrize("call", ["send", "commit", "abort"])
 def test_the_others_go_on(call: Call) -> None:
     made, gate = filled(), Gate(call)
-    life = life_with(made, gate)
-    life.until(gate.reached.is_set, TURNS)
-    life.until(
-        lambda: len(of(life, events.ChunkCommitted, Partition(TOPIC, 0))) == FAST_CHUNKS, TURNS
+    process = process_with(made, gate)
+    process.until(gate.reached.is_set, TURNS)
+    process.until(
+        lambda: len(of(process, events.ChunkCommitted, Partition(TOPIC, 0))) == FAST_CHUNKS, TURNS
     )
-    assert not of(life, events.ChunkCommitted, SLOW)
+    assert not of(process, events.ChunkCommitted, SLOW)
     assert not gate.expired
-    assert max(event.waiting for event in of(life, events.RecordsRead, SLOW)) < 500 + 15
+    assert max(event.waiting for event in of(process, events.RecordsRead, SLOW)) < 500 + 15
 
     gate.open.set()
-    life.until(lambda: len(of(life, events.ChunkCommitted, SLOW)) == SLOW_CHUNKS, TURNS)
+    process.until(lambda: len(of(process, events.ChunkCommitted, SLOW)) == SLOW_CHUNKS, TURNS)
     assert sorted(published(made)) == expected()
 
 
 @pytest.mark.parametrize("call", ["send", "commit", "abort"])
 def test_an_end_in_order_does_not_wait_longer_than_its_grace(call: Call) -> None:
     made, gate = filled(), Gate(call)
-    life = life_with(made, gate)
-    life.until(gate.reached.is_set, TURNS)
-    life.worker.stop()
+    process = process_with(made, gate)
+    process.until(gate.reached.is_set, TURNS)
+    process.worker.stop()
     assert not gate.expired
-    heir = Life(made, settings(merge_every=None))
+    heir = SimulatedProcess(made, settings(merge_every=None))
     heir.until(lambda: len(published(made)) == CHUNKS)
     gate.open.set()  # too late: what was under way is void
     assert sorted(published(made)) == expected()
@@ -138,5 +138,5 @@ def test_an_end_in_order_does_not_wait_longer_than_its_grace(call: Call) -> None
 def expected() -> list[tuple[Any, ...]]:
     """What an undisturbed process publishes."""
     made = filled()
-    Life(made, settings(merge_every=None)).until(lambda: len(published(made)) == CHUNKS)
+    SimulatedProcess(made, settings(merge_every=None)).until(lambda: len(published(made)) == CHUNKS)
     return sorted(published(made))

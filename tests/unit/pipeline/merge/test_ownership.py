@@ -9,8 +9,7 @@ from stream_fs.pipeline import events
 from stream_fs.pipeline.fencing import MAX_FENCINGS
 from stream_fs.pipeline.ports import OutgoingRecord
 from tests.support.memory_broker import Call, MemoryBroker
-from tests.unit.pipeline.lives import STATE, Life
-from tests.unit.pipeline.merges import (
+from tests.support.merged_stream import (
     EVERY,
     last_sources,
     merged_rankings,
@@ -22,6 +21,7 @@ from tests.unit.pipeline.merges import (
     sources,
     stream,
 )
+from tests.support.simulated_process import STATE, SimulatedProcess
 
 STEPS = ["merge begun", "merge sent", "merge committed"]
 
@@ -32,14 +32,14 @@ def test_a_crash_at_any_step_leaves_no_gap_and_nothing_twice(step: str, survived
     made = stream(count=20)
     deaths = 0
     for number in range(8):
-        life = Life(made, merging(checkpoint_every=1), (step, survived))
+        process = SimulatedProcess(made, merging(checkpoint_every=1), (step, survived))
         for again in range(survived + 1):
             more(made, number % 3, 15, seed=10 * number + again)
-            if not (life.run(40) and later(life).run(40)):
+            if not (process.run(40) and later(process).run(40)):
                 deaths += 1
                 break
         else:
-            life.die()
+            process.kill()
         undisturbed(made)
     found = merged_rankings(made)
     assert deaths > 3
@@ -48,17 +48,17 @@ def test_a_crash_at_any_step_leaves_no_gap_and_nothing_twice(step: str, survived
     assert len(set(listed)) == len(listed) > 5
 
 
-def later(life: Life) -> Life:
+def later(process: SimulatedProcess) -> SimulatedProcess:
     """It is time for the next merged ranking."""
-    life.now += EVERY
-    return life
+    process.now += EVERY
+    return process
 
 
 def undisturbed(made: MemoryBroker) -> None:
-    """A life that is long enough for one merged ranking."""
-    life = Life(made, merging(checkpoint_every=1))
-    assert life.run(60)
-    life.die()
+    """A process that is long enough for one merged ranking."""
+    process = SimulatedProcess(made, merging(checkpoint_every=1))
+    assert process.run(60)
+    process.kill()
 
 
 @pytest.mark.parametrize(
@@ -76,38 +76,38 @@ def test_a_failed_call_is_made_good(
     call: Call, error: type[RetriableError | AbortableError], after_effect: bool
 ) -> None:
     made = stream()
-    life = Life(made, merging())
-    settle(life, rounds=1)
+    process = SimulatedProcess(made, merging())
+    settle(process, rounds=1)
     more(made, 1, 60, seed=9)
-    assert life.run(50)
+    assert process.run(50)
     assert sequences(made) == [1]
     made.fail_next(
         call, error("now and then"), after_effect=after_effect
     )  # the next is the merge's
-    settle(life)
-    assert [event.error for event in life.of(events.MergeFailed)] == ["now and then"]
-    assert not life.of(events.TransactionFailed)
+    settle(process)
+    assert [event.error for event in process.of(events.MergeFailed)] == ["now and then"]
+    assert not process.of(events.TransactionFailed)
     assert sequences(made) == [1, 2]
 
 
 def test_taking_over_is_tried_again() -> None:
     made = stream()
-    life = Life(made, merging())
+    process = SimulatedProcess(made, merging())
     for _ in range(4):  # of three tasks and of the merge
         made.fail_next("acquire", RetriableError("later"))
-    settle(life)
-    assert [event.error for event in life.of(events.MergeFailed)] == ["later"]
-    assert len(life.of(events.MergeAcquired)) == 1
+    settle(process)
+    assert [event.error for event in process.of(events.MergeFailed)] == ["later"]
+    assert len(process.of(events.MergeAcquired)) == 1
     assert last_sources(made) == {0: 1, 1: 1, 2: 1}
 
 
 def test_a_zombie_is_fenced_and_the_heir_goes_on() -> None:
     made = stream(count=20)
-    zombie = Life(made, merging(checkpoint_every=1))
+    zombie = SimulatedProcess(made, merging(checkpoint_every=1))
     settle(zombie)
     assert sequences(made) == [1]
-    zombie.die()  # the group believes so
-    heir = Life(made, merging(checkpoint_every=1))
+    zombie.kill()  # the group believes so
+    heir = SimulatedProcess(made, merging(checkpoint_every=1))
     for number in (0, 1):
         more(made, number, 15)
         settle(heir)
@@ -123,42 +123,42 @@ def test_a_zombie_is_fenced_and_the_heir_goes_on() -> None:
 
 def test_who_is_fenced_again_and_again_gives_up() -> None:
     made = stream(count=20)
-    life = Life(made, merging(checkpoint_every=1))
-    settle(life)
+    process = SimulatedProcess(made, merging(checkpoint_every=1))
+    settle(process)
     with pytest.raises(NoOwnership, match=r"has acquired the merge 5 times in a row"):
-        contested(life)
-    assert [event.outcome for event in life.of(events.MergeFailed)] == ["fenced"] * 5
+        contested(process)
+    assert [event.outcome for event in process.of(events.MergeFailed)] == ["fenced"] * 5
 
 
 def test_a_commit_of_unknown_outcome_is_not_another_owners_doing() -> None:
     made = stream(count=20)
-    life = Life(made, merging(checkpoint_every=1))
-    settle(life)
+    process = SimulatedProcess(made, merging(checkpoint_every=1))
+    settle(process)
     for number in range(MAX_FENCINGS + 1):
         more(made, 0, 15, seed=number)
-        assert life.run(50)  # the next commit is the merge's
+        assert process.run(50)  # the next commit is the merge's
         made.fail_next("commit", FencedError("no answer", outcome_unknown=True))
-        settle(life)
-    outcomes = [event.outcome for event in life.of(events.MergeFailed)]
+        settle(process)
+    outcomes = [event.outcome for event in process.of(events.MergeFailed)]
     assert outcomes == ["undecided"] * (MAX_FENCINGS + 1)
-    assert not life.of(events.Fenced)
+    assert not process.of(events.Fenced)
     assert sequences(made) == list(range(1, MAX_FENCINGS + 3))
 
 
-def contested(life: Life) -> None:
+def contested(process: SimulatedProcess) -> None:
     """Somebody else takes the merge over whenever there is something to publish."""
     for number in range(20):
-        outsider(life.broker).merge_publisher().acquire()
-        more(life.broker, 0, 15, seed=number)
-        assert life.run(60)
-        life.now += EVERY
+        outsider(process.broker).merge_publisher().acquire()
+        more(process.broker, 0, 15, seed=number)
+        assert process.run(60)
+        process.now += EVERY
 
 
 def test_the_merge_goes_with_the_first_partition() -> None:
     made = stream(partitions=4, count=20)
-    one = Life(made, merging(checkpoint_every=1))
+    one = SimulatedProcess(made, merging(checkpoint_every=1))
     settle(one)
-    two = Life(made, merging(checkpoint_every=1))  # gets 1 and 3
+    two = SimulatedProcess(made, merging(checkpoint_every=1))  # gets 1 and 3
     settle(two)
     assert not two.of(events.MergeAcquired)
     one.worker.stop()
@@ -175,9 +175,9 @@ def test_the_merge_goes_with_the_first_partition() -> None:
 
 def test_a_task_finds_its_progress_behind_many_merged_rankings() -> None:
     made = stream()
-    first = Life(made, merging())
+    first = SimulatedProcess(made, merging())
     settle(first)
-    first.die()
+    first.kill()
     publisher = outsider(made).merge_publisher()
     publisher.acquire()
     (last,) = [m.value for m in made.committed(STATE) if m.key == merging().owner.merge_key][-1:]
@@ -185,7 +185,7 @@ def test_a_task_finds_its_progress_behind_many_merged_rankings() -> None:
         publisher.begin()
         publisher.send([OutgoingRecord(STATE, merging().owner.merge_key, last, partition=0)])
         publisher.commit()
-    second = Life(made, merging())
+    second = SimulatedProcess(made, merging())
     settle(second)
     restored = {event.partition.number: event for event in second.of(events.Restored)}
     assert restored[0].chunk + restored[0].behind == 3

@@ -15,7 +15,7 @@ from stream_fs.checkpoint import (
 from stream_fs.checkpoint.files import Export
 from stream_fs.pipeline.ports import Partition
 from tests.support.memory_broker import MemoryBroker
-from tests.unit.pipeline.lives import STATE
+from tests.support.simulated_process import STATE
 
 
 def write_state(made: MemoryBroker, partition: Partition, export: Export) -> None:

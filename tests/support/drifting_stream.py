@@ -12,7 +12,14 @@ from stream_fs.selector import View, params
 from stream_fs.wire.declared import DeclaredView
 from stream_fs.wire.records.encoder import encode_record
 from tests.support.memory_broker import MemoryBroker
-from tests.unit.pipeline.lives import CLUSTERS, TOPIC, Life, broker, fill, settings
+from tests.support.simulated_process import (
+    CLUSTERS,
+    TOPIC,
+    SimulatedProcess,
+    broker,
+    fill,
+    settings,
+)
 
 ROWS = 15
 """Records of each chunk."""
@@ -68,10 +75,10 @@ def _row(rng: np.random.Generator, dimension: int, chunk: int, group: int) -> An
     return (rng.random(dimension) + active * group * 10.0 ** (chunk + 1)).astype(np.float32)
 
 
-def drifting_life(chunks: int = 4, **changes: Any) -> tuple[MemoryBroker, Life]:
+def drifting_process(chunks: int = 4, **changes: Any) -> tuple[MemoryBroker, SimulatedProcess]:
     """A process that has published every chunk."""
     made = broker()
     fill(made, list(drifting_records(chunks)))
-    life = Life(made, drifting_settings(**changes))
-    assert life.run(60)
-    return made, life
+    process = SimulatedProcess(made, drifting_settings(**changes))
+    assert process.run(60)
+    return made, process

@@ -13,7 +13,16 @@ from stream_fs.pipeline.settings import StreamSettings
 from stream_fs.pipeline.state_owner import locate
 from tests.support.memory_broker import MemoryBroker
 from tests.support.memory_transport import MemoryTransport
-from tests.unit.pipeline.lives import STATE, TOPIC, Life, broker, fill, published, records, settings
+from tests.support.simulated_process import (
+    STATE,
+    TOPIC,
+    SimulatedProcess,
+    broker,
+    fill,
+    published,
+    records,
+    settings,
+)
 
 EVERY = 5.0
 """Seconds between merged rankings."""
@@ -41,9 +50,11 @@ def outsider(made: MemoryBroker) -> MemoryTransport:
     return MemoryTransport(made, "g", {TOPIC: STATE})
 
 
-def give(made: MemoryBroker, *shares: tuple[Life, Sequence[int]], group: str = "g") -> None:
+def give(
+    made: MemoryBroker, *shares: tuple[SimulatedProcess, Sequence[int]], group: str = "g"
+) -> None:
     """Let the group assign exactly these partitions."""
-    by_member = {id(life.worker._input): numbers for life, numbers in shares}
+    by_member = {id(process.worker._input): numbers for process, numbers in shares}
 
     def share(_: str, member: object) -> list[Partition]:
         return [Partition(TOPIC, number) for number in by_member.get(id(member), [])]
@@ -52,12 +63,12 @@ def give(made: MemoryBroker, *shares: tuple[Life, Sequence[int]], group: str = "
     made.rebalance(group)
 
 
-def settle(life: Life, rounds: int = 2) -> None:
+def settle(process: SimulatedProcess, rounds: int = 2) -> None:
     """Work until there is nothing to do, and let the merge look so many times."""
     for _ in range(rounds):
-        assert life.run(120)
-        life.now += EVERY
-    assert life.run(80)
+        assert process.run(120)
+        process.now += EVERY
+    assert process.run(80)
 
 
 def merged_rankings(made: MemoryBroker) -> list[dict[str, Any]]:

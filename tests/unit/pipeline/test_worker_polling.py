@@ -11,7 +11,15 @@ from stream_fs.pipeline import events
 from stream_fs.pipeline.ports import Partition
 from stream_fs.records import Message
 from tests.support.memory_transport import MemoryInput
-from tests.unit.pipeline.lives import Life, broker, fill, published, records, settings, undisturbed
+from tests.support.simulated_process import (
+    SimulatedProcess,
+    broker,
+    fill,
+    published,
+    records,
+    settings,
+    undisturbed,
+)
 
 CHUNK_SECONDS = 0.4
 PARTITIONS = 8
@@ -19,7 +27,7 @@ MOST_SECONDS = 2.0
 """Without a poll; one chunk more may be under way."""
 
 
-class Slow(Life):
+class Slow(SimulatedProcess):
     """Its chunks take their time; remembers when it has polled."""
 
     def __post_init__(self) -> None:
@@ -42,18 +50,18 @@ class Slow(Life):
         patch.setattr(MemoryInput, "poll", observed)
 
 
-def longest_silence(life: Slow) -> float:
-    return max(later - earlier for earlier, later in pairwise([*life.polls, life.now]))
+def longest_silence(process: Slow) -> float:
+    return max(later - earlier for earlier, later in pairwise([*process.polls, process.now]))
 
 
 def test_with_many_chunks_of_one_poll(monkeypatch: pytest.MonkeyPatch) -> None:
     values = list(records(450))
     made = broker()
     fill(made, values)
-    life = Slow(made, settings())
-    life.observe_polls(monkeypatch)
-    life.until(lambda: len(life.of(events.ChunkCommitted)) == 29)
-    assert longest_silence(life) < MOST_SECONDS
+    process = Slow(made, settings())
+    process.observe_polls(monkeypatch)
+    process.until(lambda: len(process.of(events.ChunkCommitted)) == 29)
+    assert longest_silence(process) < MOST_SECONDS
     with undisturbed(values) as expected:
         assert published(made) == published(expected)
 
@@ -62,19 +70,19 @@ def test_with_chunks_of_many_partitions(monkeypatch: pytest.MonkeyPatch) -> None
     made = broker(PARTITIONS)
     for number in range(PARTITIONS):
         fill(made, list(records(40, seed=number)), number)
-    life = Slow(made, settings())
-    life.observe_polls(monkeypatch)
-    life.until(lambda: len(life.of(events.ChunkCommitted)) == PARTITIONS)
-    assert longest_silence(life) < MOST_SECONDS
+    process = Slow(made, settings())
+    process.observe_polls(monkeypatch)
+    process.until(lambda: len(process.of(events.ChunkCommitted)) == PARTITIONS)
+    assert longest_silence(process) < MOST_SECONDS
 
 
 def test_what_is_read_ahead_does_not_grow_with_the_lag(monkeypatch: pytest.MonkeyPatch) -> None:
     made = broker()
     fill(made, list(records(3000)))
-    life = Slow(made, settings())
-    life.observe_polls(monkeypatch)
-    life.until(lambda: len(life.of(events.ChunkCommitted)) == 60)
-    waiting = max(event.waiting for event in life.of(events.RecordsRead))
+    process = Slow(made, settings())
+    process.observe_polls(monkeypatch)
+    process.until(lambda: len(process.of(events.ChunkCommitted)) == 60)
+    waiting = max(event.waiting for event in process.of(events.RecordsRead))
     assert waiting < 500 + 15 + CHUNK_SECONDS * 500 / 15
 
 
@@ -82,9 +90,9 @@ def test_a_partition_that_goes_meanwhile_is_given_up() -> None:
     made = broker(2)
     for number in range(2):
         fill(made, list(records(450, seed=number)), number)
-    life = Slow(made, settings())
-    life.until(lambda: len(life.of(events.ChunkCommitted)) >= 4)
+    process = Slow(made, settings())
+    process.until(lambda: len(process.of(events.ChunkCommitted)) >= 4)
     other = Slow(made, settings())
-    life.until(lambda: bool(life.of(events.PartitionReleased)), turns=10)
+    process.until(lambda: bool(process.of(events.PartitionReleased)), turns=10)
     other.until(lambda: len(other.of(events.ChunkCommitted)) >= 2)
-    assert not life.of(events.Fenced)
+    assert not process.of(events.Fenced)

@@ -16,13 +16,13 @@ from stream_fs.pipeline.administration import (
 )
 from stream_fs.pipeline.ports import Partition
 from stream_fs.pipeline.settings import StreamSettings
+from tests.support.legacy_state import write_state
 from tests.support.memory_broker import MemoryBroker
 from tests.support.memory_transport import MemoryTransport
-from tests.unit.pipeline.legacy import write_state
-from tests.unit.pipeline.lives import (
+from tests.support.simulated_process import (
     STATE,
     TOPIC,
-    Life,
+    SimulatedProcess,
     broker,
     fill,
     published,
@@ -47,10 +47,10 @@ def rankings(made: MemoryBroker, of: StreamSettings) -> list[dict[str, Any]]:
 
 def refuse(made: MemoryBroker, of: StreamSettings, refusal: str) -> None:
     """A process starts, is refused, and gone."""
-    life = Life(made, of)
+    process = SimulatedProcess(made, of)
     with pytest.raises(ForeignState, match=refusal):
-        life.run()
-    life.die()
+        process.run()
+    process.kill()
 
 
 def reset_state(made: MemoryBroker, of: StreamSettings, partition: Partition = PLACE) -> str | None:
@@ -61,9 +61,9 @@ def begun(of: StreamSettings, count: int = 60) -> MemoryBroker:
     """A stream has folded some records, and its process is gone."""
     made = broker()
     fill(made, VALUES[:count])
-    life = Life(made, of)
-    assert life.run()
-    life.die()
+    process = SimulatedProcess(made, of)
+    assert process.run()
+    process.kill()
     return made
 
 

@@ -12,8 +12,16 @@ from stream_fs.pipeline.partition.state import Committed
 from stream_fs.records import Message
 from stream_fs.wire.declared import Limits
 from tests.support.memory_broker import MemoryBroker
-from tests.unit.pipeline.lives import LETTERS, TOPIC, Life, broker, fill, records, settings
-from tests.unit.pipeline.lives import published as seen
+from tests.support.simulated_process import (
+    LETTERS,
+    TOPIC,
+    SimulatedProcess,
+    broker,
+    fill,
+    records,
+    settings,
+)
+from tests.support.simulated_process import published as seen
 
 RESET = f"`stream-fs checkpoint reset --topic {TOPIC} --partition 0"
 VALUES = list(records(150))
@@ -24,9 +32,9 @@ WITHOUT_FULL = Limits(record_bytes=FULL - 1)
 
 def crashed(made: MemoryBroker, changes: dict[str, Any]) -> int:
     """A process that has left chunks behind its last snapshot; the offset where they end."""
-    life = Life(made, settings(**changes), ("updated", 3))
-    assert not life.run()
-    (task,) = life.worker.tasks
+    process = SimulatedProcess(made, settings(**changes), ("updated", 3))
+    assert not process.run()
+    (task,) = process.worker.tasks
     assert isinstance(task._state, Idle)
     assert isinstance(task._state.base, Committed)
     progress = task._state.base.progress
@@ -47,7 +55,7 @@ def test_a_replay_that_ends_elsewhere_is_refused(
     committed = crashed(made, before)
     told = seen(made), seen(made, LETTERS)
     with pytest.raises(BoundaryMoved) as caught:
-        Life(made, settings(**after)).run()
+        SimulatedProcess(made, settings(**after)).run()
     assert caught.value.committed == committed != caught.value.replayed
     for named in (
         f"offset {committed}",
@@ -69,4 +77,4 @@ def test_it_is_refused_before_the_chunk_is_full() -> None:
     fill(short, [message.value or b"" for message in found[: committed + 2]])
     short._topics = {**made._topics, TOPIC: short._topics[TOPIC]}
     with pytest.raises(BoundaryMoved):
-        Life(short, settings(limits=WITHOUT_FULL)).run()
+        SimulatedProcess(short, settings(limits=WITHOUT_FULL)).run()

@@ -1,7 +1,8 @@
-"""A stream in memory, and processes that live and die over it as the test says."""
+"""A stream in memory, and processes that work on it and crash as the test says."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -21,13 +22,15 @@ from stream_fs.wire.records.encoder import encode_record
 from tests.support.memory_broker import MemoryBroker
 from tests.support.memory_transport import MemoryTransport
 
+STEPS = ["updated", "begun", "snapshot sent", "records sent", "committed", "advised"]
+"""The steps of a commit at which the crash hook is called."""
 TOPIC, STATE, RANKINGS, LETTERS = "in", "in.state", "out", "dead"
 DIMENSIONS = {"a": 6, "b": 4}
 CLUSTERS = 2
 
 
 class Crash(BaseException):
-    """The process is gone: nothing catches this on the way out."""
+    """The process is killed: nothing catches this on the way out."""
 
 
 def settings(**changes: Any) -> StreamSettings:
@@ -63,7 +66,7 @@ def broker(partitions: int = 1) -> MemoryBroker:
 
 
 def records(count: int, seed: int = 0, bad_every: int = 0) -> Iterator[bytes]:
-    """Records of two clusters, a view missing from some; every so many a bad one besides."""
+    """Records of two clusters, some without a view; a bad one before every `bad_every`-th."""
     rng = np.random.default_rng(seed)
     for number in range(count):
         if bad_every and number % bad_every == bad_every - 1:
@@ -86,9 +89,13 @@ def fill(made: MemoryBroker, values: Sequence[bytes], partition: int = 0) -> Non
         made.produce(TOPIC, value, partition=partition, timestamp=1000 + number)
 
 
+VALUES = list(records(150, bad_every=11))
+"""Enough for nine chunks, with some bad records."""
+
+
 @dataclass
-class Life:
-    """One process; `crashes` names a commit step and how many times it is survived before."""
+class SimulatedProcess:
+    """One process; `crash` names a step of a commit and how many times it is passed before."""
 
     broker: MemoryBroker
     settings: StreamSettings
@@ -100,12 +107,13 @@ class Life:
     grace: float = 5.0
 
     def __post_init__(self) -> None:
-        self._survived = 0
-        around = Runtime(self._clock, self.events.append, self._step, self.executor, self._sleep)
+        self.steps: Counter[str] = Counter()
+        """How many times each step of a commit was reached."""
+        runtime = Runtime(self._clock, self.events.append, self._step, self.executor, self._sleep)
         owner, states = self.settings.owner, self.settings.state_topics
         transport = self.transport(MemoryTransport(self.broker, owner.group, states, owner.stream))
         self.worker = Worker(
-            [TOPIC], self.settings, transport, around, jitter=lambda: 0.1, grace=self.grace
+            [TOPIC], self.settings, transport, runtime, jitter=lambda: 0.1, grace=self.grace
         )
 
     def _clock(self) -> float:
@@ -116,10 +124,9 @@ class Life:
         self.now += seconds
 
     def _step(self, step: str) -> None:
-        if self.crash is not None and step == self.crash[0]:
-            if self._survived == self.crash[1]:
-                raise Crash(step)
-            self._survived += 1
+        self.steps[step] += 1
+        if self.crash is not None and step == self.crash[0] and self.steps[step] > self.crash[1]:
+            raise Crash(step)
 
     def until(self, done: Callable[[], bool], turns: int = 3000) -> None:
         for _ in range(turns):
@@ -129,17 +136,17 @@ class Life:
         raise AssertionError(f"not done after {turns} turns; events: {self.events[-5:]}")
 
     def run(self, turns: int = 300) -> bool:
-        """Go on for so many turns; whether it is still alive."""
+        """Run for so many turns; whether the process is still alive."""
         try:
             for _ in range(turns):
                 self.worker.run_once()
         except Crash:
-            self.die()
+            self.kill()
             return False
         return True
 
-    def die(self) -> None:
-        """Without a word to anybody."""
+    def kill(self) -> None:
+        """End the process at once: nothing is committed or released."""
         self.worker._input.crash()  # type: ignore[attr-defined]  # only the one in memory can
 
     def of(self, kind: type[Any]) -> list[Any]:
@@ -147,20 +154,20 @@ class Life:
 
 
 def start(made: MemoryBroker, here: StreamSettings) -> None:
-    """Record the start of the first partition, which otherwise comes with the first chunk."""
+    """Record the start of the first partition, which would come with the first chunk."""
     transport = MemoryTransport(made, here.group, here.state_topics, here.stream)
     reset_to_offset(transport, here, Partition(TOPIC, 0), 0, keep_model=False)
 
 
 def published(made: MemoryBroker, topic: str = RANKINGS) -> list[tuple[Any, ...]]:
-    """All that a subscriber sees of a topic, but for the offsets: aborted records shift those."""
+    """The records that a subscriber receives, without offsets, which aborted records shift."""
     return [(m.key, m.value, m.headers) for m in made.committed(topic)]
 
 
 @contextmanager
 def undisturbed(values: Sequence[bytes], **changes: Any) -> Iterator[MemoryBroker]:
-    """A broker on which one process has worked through these values."""
+    """A broker on which one process has processed these values without a failure."""
     made = broker()
     fill(made, values)
-    assert Life(made, settings(**changes)).run()
+    assert SimulatedProcess(made, settings(**changes)).run()
     yield made

@@ -9,8 +9,7 @@ from stream_fs.pipeline.ports import OutgoingRecord, Partition
 from stream_fs.selector import View, params
 from tests.support.memory_broker import MemoryBroker
 from tests.support.memory_transport import MemoryPublisher
-from tests.unit.pipeline.lives import DIMENSIONS, STATE, TOPIC, Life, broker
-from tests.unit.pipeline.merges import (
+from tests.support.merged_stream import (
     give,
     last_sources,
     merged_rankings,
@@ -20,6 +19,7 @@ from tests.unit.pipeline.merges import (
     settle,
     stream,
 )
+from tests.support.simulated_process import DIMENSIONS, STATE, TOPIC, SimulatedProcess, broker
 
 LAST = Partition(TOPIC, 2)
 
@@ -28,54 +28,54 @@ def test_a_partition_without_a_full_chunk_does_not_hold_it_up() -> None:
     made = broker(3)
     for number, count in enumerate((60, 5, 60)):
         more(made, number, count, seed=number)
-    life = Life(made, merging())
-    settle(life)
+    process = SimulatedProcess(made, merging())
+    settle(process)
     assert last_sources(made) == {0: 1, 2: 1}
-    assert life.of(events.MergedCommitted)[-1].partitions == 3
+    assert process.of(events.MergedCommitted)[-1].partitions == 3
     more(made, 1, 30, seed=3)
-    settle(life)
+    settle(process)
     assert last_sources(made) == {0: 1, 1: 1, 2: 1}
 
 
 def test_partitions_that_are_added_join() -> None:
     made = stream(partitions=1)
-    life = Life(made, merging())
-    settle(life)
+    process = SimulatedProcess(made, merging())
+    settle(process)
     assert merged_rankings(made) == []
     made.grow(STATE, 3)
     made.grow(TOPIC, 3)
     for number in (1, 2):
         more(made, number, seed=number)
-    settle(life)
+    settle(process)
     assert last_sources(made) == {0: 1, 1: 1, 2: 1}
 
 
 def test_a_snapshot_of_another_configuration_is_left_out() -> None:
     made = stream()
     other = params([View(name, size) for name, size in DIMENSIONS.items()], 3, first_rows=10)
-    foreign = Life(made, merging(params=other, merge_every=None))
+    foreign = SimulatedProcess(made, merging(params=other, merge_every=None))
     foreign.until(lambda: made.log(STATE, 2).end > 3)
-    foreign.die()
+    foreign.kill()
     for number in (0, 1):  # these begin anew
         reset(outsider(made), merging(), Partition(TOPIC, number))
-    life = Life(made, merging())
-    give(made, (life, [0, 1]))  # the task of the last one would refuse to begin
-    settle(life)
+    process = SimulatedProcess(made, merging())
+    give(made, (process, [0, 1]))  # the task of the last one would refuse to begin
+    settle(process)
     assert last_sources(made) == {0: 1, 1: 1}
-    (skipped,) = life.of(events.SourceSkipped)
+    (skipped,) = process.of(events.SourceSkipped)
     assert (skipped.partition, skipped.reason) == (LAST, "incompatible")
     assert "clusters: 3 → 2" in skipped.detail
 
 
 def test_a_damaged_snapshot_is_told_once_and_the_others_go_on() -> None:
     made = stream()
-    life = Life(made, merging())
-    settle(life)
-    life.die()
+    process = SimulatedProcess(made, merging())
+    settle(process)
+    process.kill()
     for entry in made.log(STATE, 1).entries:
         if entry.key is not None and entry.key.endswith(b"/0"):  # a part of a snapshot
             object.__setattr__(entry, "value", b"torn")
-    heir = Life(made, merging())
+    heir = SimulatedProcess(made, merging())
     give(made, (heir, [0]))
     more(made, 0)
     settle(heir, rounds=3)
@@ -86,21 +86,21 @@ def test_a_damaged_snapshot_is_told_once_and_the_others_go_on() -> None:
 
 def test_an_open_transaction_of_a_newcomer_does_not_hold_it_up() -> None:
     made = stream()
-    life = Life(made, merging())
-    give(made, (life, [0, 1]))
+    process = SimulatedProcess(made, merging())
+    give(made, (process, [0, 1]))
     open_transaction(made)
-    wait_out(life)
+    wait_out(process)
     assert last_sources(made) == {0: 1, 1: 1}
-    (skipped,) = life.of(events.SourceSkipped)
+    (skipped,) = process.of(events.SourceSkipped)
     assert (skipped.partition, skipped.reason) == (LAST, "undecided")
 
 
 def test_what_was_in_and_cannot_be_read_yet_is_waited_for() -> None:
     made = stream()
-    first = Life(made, merging())
+    first = SimulatedProcess(made, merging())
     settle(first)
-    first.die()
-    heir = Life(made, merging())
+    first.kill()
+    heir = SimulatedProcess(made, merging())
     give(made, (heir, [0, 1]))
     left_open = open_transaction(made)
     more(made, 0)
@@ -114,13 +114,13 @@ def test_what_was_in_and_cannot_be_read_yet_is_waited_for() -> None:
 
 def test_what_is_known_stays_in_while_an_open_transaction_hides_the_new() -> None:
     made = stream()
-    life = Life(made, merging())
-    settle(life)
-    give(made, (life, [0, 1]))
-    assert life.run(5)
+    process = SimulatedProcess(made, merging())
+    settle(process)
+    give(made, (process, [0, 1]))
+    assert process.run(5)
     open_transaction(made)
     more(made, 0)
-    wait_out(life)
+    wait_out(process)
     assert last_sources(made) == {0: 7, 1: 1, 2: 1}
 
 
@@ -135,20 +135,20 @@ def open_transaction(made: MemoryBroker) -> MemoryPublisher:
 
 def test_a_partition_that_begins_anew_leaves_until_it_has_a_chunk() -> None:
     made = stream()
-    life = Life(made, merging())
-    settle(life)
+    process = SimulatedProcess(made, merging())
+    settle(process)
     reset_to_offset(outsider(made), merging(), Partition(TOPIC, 1), 60, keep_model=False)
     more(made, 0)
-    settle(life)
+    settle(process)
     assert last_sources(made) == {0: 7, 2: 1}
     more(made, 1)  # its first three chunks; the first is saved, as of a new partition
-    settle(life)
+    settle(process)
     assert last_sources(made) == {0: 7, 1: 1, 2: 1}
 
 
-def wait_out(life: Life) -> None:
+def wait_out(process: SimulatedProcess) -> None:
     """Until the merge has lost its patience with a partition."""
     for _ in range(3):
-        assert life.run(100 + snapshot_cache.TIMEOUT_STEPS)
-        life.now += snapshot_cache.TIMEOUT_SECONDS
-    assert life.run(100)
+        assert process.run(100 + snapshot_cache.TIMEOUT_STEPS)
+        process.now += snapshot_cache.TIMEOUT_SECONDS
+    assert process.run(100)
