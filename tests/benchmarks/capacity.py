@@ -23,7 +23,7 @@ from stream_fs.broker.toolchain import KAFKA_VERSION
 from stream_fs.wire import Sparse, encode_record
 from tests.benchmarks.machine import processor
 from tests.benchmarks.serving import Case, Served, serve
-from tests.benchmarks.table import aligned
+from tests.support.markdown_table import aligned
 
 DIFFERENT = 2000
 """Records that differ; they are sent in turn."""

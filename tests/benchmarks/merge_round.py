@@ -22,9 +22,9 @@ from stream_fs.pipeline.ports import Partition
 from stream_fs.pipeline.settings import StreamSettings
 from stream_fs.pipeline.transaction import Runtime
 from stream_fs.selector import params
-from tests.benchmarks.table import aligned
 from tests.benchmarks.workload import Shape, warm_model
-from tests.integration.topics import Topics
+from tests.support.markdown_table import aligned
+from tests.support.topics import Topics
 
 ROUNDS = 5
 

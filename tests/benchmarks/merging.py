@@ -21,8 +21,8 @@ from stream_fs.selector import State, initial_state, params, rank, update
 from stream_fs.selector.merge.combine import merge
 from stream_fs.wire.rankings.message import published_counts
 from tests.benchmarks.measure import peak_bytes, take_turns
-from tests.benchmarks.table import aligned
 from tests.benchmarks.workload import Shape, stream
+from tests.support.markdown_table import aligned
 
 DIMENSIONS = (250, 2500, 25_000)
 """Features in each of two views: with ten clusters, 5,000 to 500,000 doubles in a d×K matrix."""

@@ -20,7 +20,7 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 from stream_fs.service.process.memory import keep_freed_memory
-from tests.benchmarks.contests import (
+from tests.benchmarks.comparisons import (
     Contest,
     against_kernels,
     against_reference,
@@ -30,8 +30,8 @@ from tests.benchmarks.contests import (
 from tests.benchmarks.growth import Growth, measure_growth, sweeps
 from tests.benchmarks.machine import machine
 from tests.benchmarks.measure import Comparison, Goal
-from tests.benchmarks.table import render
 from tests.benchmarks.workload import Shape
+from tests.support.markdown_table import render
 
 TEN_TIMES = Goal("≥", 10)
 

@@ -23,7 +23,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from stream_fs.kafka import Topics
 from stream_fs.service.configuration import load
 from stream_fs.service.topics import topic_specs
-from tests.integration.topics import flush
+from tests.support.topics import flush
 
 ROOT: Final = Path(__file__).parents[2]
 SECONDS: Final = 600.0

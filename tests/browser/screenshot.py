@@ -25,7 +25,7 @@ from stream_fs.service.topics import topic_specs
 from tests.browser.chromium import ABSENT, PROGRAM, Visit, running_browser
 from tests.browser.digits import CHUNK, SECTIONS, records
 from tests.integration.service.services import ROOT, Service
-from tests.integration.topics import PATIENCE_SECONDS
+from tests.support.topics import PATIENCE_SECONDS
 
 PICTURE: Final = ROOT / "deploy" / "status-page.png"
 SOURCES: Final = ROOT / "stream_fs" / "service" / "page"

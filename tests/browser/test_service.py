@@ -16,12 +16,12 @@ from tests.browser.chromium import PATIENCE
 from tests.browser.conftest import MakeVisit
 from tests.browser.digits import CHUNK, SECTIONS, records
 from tests.browser.screenshot import AGAIN, LARGEST, PICTURE, sources, take
-from tests.integration.conftest import stoppable_broker
-from tests.integration.processes import wait_until
 from tests.integration.service.services import Service
 from tests.integration.service.stream import Stream
-from tests.integration.topics import Topics
+from tests.support.processes import wait_until
+from tests.support.real_broker import stoppable_broker
 from tests.support.schemas import errors_in
+from tests.support.topics import Topics
 
 expect.set_options(timeout=PATIENCE)
 

@@ -10,7 +10,7 @@ import sys
 from importlib import import_module
 from typing import cast
 
-from tests.campaign.account import Account, Part, accounts_of, table
+from tests.campaign.fault_result import Account, Part, accounts_of, table
 
 PARTS = (
     "kills", "merges", "processes", "cluster", "network", "membership", "partitions",

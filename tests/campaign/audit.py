@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from tests.campaign.account import Account, AddArgument
+from tests.campaign.fault_result import Account, AddArgument
 
 CONSTRAINTS: Final = Path(__file__).parents[2] / "constraints.txt"
 FOUND, NOT_AUDITED = 1, 2

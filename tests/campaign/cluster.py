@@ -14,13 +14,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal
 
-from tests.campaign.account import Account, AddArgument
+from tests.campaign.fault_result import Account, AddArgument
 from tests.campaign.leaders import TRANSACTIONS, Leaders
-from tests.campaign.troupe import QUICK, Troupe, failed, judged, shared_stage
-from tests.recovery.journey import Journey
-from tests.recovery.stage import Stage
-from tests.recovery.starting import Fresh, Start
+from tests.campaign.process_group import QUICK, Troupe, failed, judged, shared_stage
 from tests.support.cluster import Cluster, running_cluster
+from tests.support.recovery.launchers import Fresh, Start
+from tests.support.recovery.prepared_stream import Stage
+from tests.support.recovery.stream_run import Journey
 
 TOPICS: Final[tuple[Literal["input", "state", "rankings", "letters"], ...]] = (
     "input",

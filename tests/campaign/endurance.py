@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from stream_fs.broker import Broker, running_broker
-from tests.campaign.account import Account, AddArgument
-from tests.recovery.endurance import MOST_GROWTH, last, rebalance, tasks
-from tests.recovery.figures import Usage, lasting
+from tests.campaign.fault_result import Account, AddArgument
+from tests.campaign.long_runs import MOST_GROWTH, last, rebalance, tasks
+from tests.campaign.resource_usage import Usage, lasting
 
 TASKS = (1, 16, 64)
 

@@ -20,14 +20,14 @@ from typing import Any, Final, NamedTuple
 from stream_fs.broker import running_broker
 from stream_fs.service.exit_codes import ExitCode
 from stream_fs.wire import decode_ranking, ranking_payload
-from tests.campaign.account import Account, AddArgument
-from tests.integration.processes import wait_until
+from tests.campaign.fault_result import Account, AddArgument
 from tests.integration.service.services import ROOT, Service
 from tests.integration.service.stream import CHUNK, FIRST, Changes, Stream, chunks
 from tests.integration.service.undisturbed import undisturbed
-from tests.integration.topics import PATIENCE_SECONDS, Topics
-from tests.recovery.comparison import compare, letter_name, ranking_name
-from tests.recovery.subscriber import Received
+from tests.support.processes import wait_until
+from tests.support.recovery.comparison import compare, letter_name, ranking_name
+from tests.support.recovery.subscriber import Received
+from tests.support.topics import PATIENCE_SECONDS, Topics
 
 TOLD: Final = (
     "The producer seems to be broken",

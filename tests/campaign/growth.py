@@ -6,8 +6,8 @@ from collections import defaultdict
 from statistics import median
 from typing import NamedTuple
 
-from tests.campaign.account import Account
-from tests.recovery.figures import Usage
+from tests.campaign.fault_result import Account
+from tests.campaign.resource_usage import Usage
 
 LEAST_SAMPLES = 8
 MOST = {"MB": 8.0, "threads": 2.0, "files": 4.0, "series": 10.0}

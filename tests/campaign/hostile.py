@@ -7,7 +7,7 @@ from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.campaign.account import Account, AddArgument
+from tests.campaign.fault_result import Account, AddArgument
 from tests.hostile import runner
 from tests.hostile.growth import growths
 

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from stream_fs.broker import running_broker
-from tests.campaign.account import Account, AddArgument
-from tests.recovery.comparison import Published
-from tests.recovery.faults import (
+from tests.campaign.fault_result import Account, AddArgument
+from tests.support.recovery.comparison import Published
+from tests.support.recovery.crashes import (
     POINTS,
     Point,
     end_randomly,
@@ -23,11 +23,11 @@ from tests.recovery.faults import (
     overtake,
     stop_often,
 )
-from tests.recovery.journey import Journey
-from tests.recovery.stage import Stage, stage
-from tests.recovery.starting import Fresh
-from tests.recovery.subscriber import problems
-from tests.recovery.victim import STEPS
+from tests.support.recovery.faulty_service import STEPS
+from tests.support.recovery.launchers import Fresh
+from tests.support.recovery.prepared_stream import Stage, stage
+from tests.support.recovery.stream_run import Journey
+from tests.support.recovery.subscriber import problems
 
 STOP_CHUNKS = 6
 """Between orderly ends: no multiple of the chunks between snapshots."""

@@ -14,9 +14,9 @@ from confluent_kafka.cimpl import NewTopic
 from stream_fs.kafka import Topics as KafkaTopics
 from stream_fs.service.configuration import load
 from stream_fs.service.topics import topic_specs
-from tests.integration.processes import wait_until
-from tests.integration.topics import PATIENCE_SECONDS
 from tests.support.cluster import Cluster
+from tests.support.processes import wait_until
+from tests.support.topics import PATIENCE_SECONDS
 
 GROUPS, TRANSACTIONS = "__consumer_offsets", "__transaction_state"
 COORDINATORS = (GROUPS, TRANSACTIONS)

@@ -15,18 +15,18 @@ from pathlib import Path
 from confluent_kafka import Producer
 
 from stream_fs.broker import Broker, running_broker
-from tests.campaign.account import Account, AddArgument
+from tests.campaign import suspension
+from tests.campaign.fault_result import Account, AddArgument
 from tests.campaign.loads import Load, burst, hot, wide
-from tests.integration.topics import Topics, flush
-from tests.recovery import zombies
-from tests.recovery.comparison import Published
-from tests.recovery.content import CHUNK, Content
-from tests.recovery.figures import peak, usage
-from tests.recovery.journey import Journey
-from tests.recovery.life import Life
-from tests.recovery.stage import Stage, stage
-from tests.recovery.starting import Fresh, Start
-from tests.recovery.subscriber import problems
+from tests.campaign.resource_usage import peak, usage
+from tests.support.recovery.comparison import Published
+from tests.support.recovery.content import CHUNK, Content
+from tests.support.recovery.launchers import Fresh, Start
+from tests.support.recovery.prepared_stream import Stage, stage
+from tests.support.recovery.service_process import Life
+from tests.support.recovery.stream_run import Journey
+from tests.support.recovery.subscriber import problems
+from tests.support.topics import Topics, flush
 
 MEMBER = '"session.timeout.ms" = 10000, "max.poll.interval.ms" = 60000'
 """Which is soon missed: by default only after 45 s, or 5 minutes without a poll."""
@@ -110,7 +110,7 @@ def slow_down(staged: Stage, chunks: int, seconds: float) -> Account:
     """Updates take so long that those of one poll take longer than a member may be silent."""
     silence = 500 / CHUNK * seconds
     wrong: list[str] = []
-    with staged.journey("slow", zombies.NAMELESS) as journey:
+    with staged.journey("slow", suspension.NAMELESS) as journey:
         try:
             life = journey.start(more=["--slow", str(seconds)])
             journey.reach(life, chunks)
@@ -121,7 +121,9 @@ def slow_down(staged: Stage, chunks: int, seconds: float) -> Account:
             wrong.append(str(error))
             found = Published(journey.rankings.messages, journey.letters.messages)
     rankings, letters = found.against(staged.expected)
-    shown = f"a poll's chunks take {silence:.0f} s, {zombies.SESSION_SECONDS} s of silence allowed"
+    shown = (
+        f"a poll's chunks take {silence:.0f} s, {suspension.SESSION_SECONDS} s of silence allowed"
+    )
     return Account(
         f"updates slower by {seconds:g} s", chunks, rankings, letters, shown, tuple(wrong)
     )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stream_fs.wire.records.encoder import encode_record
-from tests.recovery.content import CLUSTERS, DIMENSIONS, good_records
+from tests.support.recovery.content import CLUSTERS, DIMENSIONS, good_records
 
 QUEUE_MEGABYTES = 64 + 50
 """Read ahead by the client (queued.max.messages.kbytes), and one answer more (fetch.max.bytes)."""

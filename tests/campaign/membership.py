@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Literal
 
 from stream_fs.broker import running_broker
-from tests.campaign.account import Account, AddArgument
-from tests.campaign.troupe import QUICK, Troupe, failed, judged, undisturbed
-from tests.integration.topics import Topics
-from tests.recovery.content import CHUNK, FIRST_CHUNK, Content, Source, chunks_in
-from tests.recovery.journey import Journey, Manner
-from tests.recovery.life import Life
-from tests.recovery.merged import against_the_input
-from tests.recovery.starting import Fresh, Start
+from tests.campaign.fault_result import Account, AddArgument
+from tests.campaign.merge_comparison import against_the_input
+from tests.campaign.process_group import QUICK, Troupe, failed, judged, undisturbed
+from tests.support.recovery.content import CHUNK, FIRST_CHUNK, Content, Source, chunks_in
+from tests.support.recovery.launchers import Fresh, Start
+from tests.support.recovery.service_process import Life
+from tests.support.recovery.stream_run import Journey, Manner
+from tests.support.topics import Topics
 
 Protocol = Literal["eager", "cooperative", "consumer"]
 PROTOCOLS: tuple[Protocol, ...] = ("eager", "cooperative", "consumer")

@@ -10,14 +10,21 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from stream_fs.broker import running_broker
-from tests.campaign.account import Account, AddArgument
-from tests.campaign.troupe import Troupe, failed, judged, undisturbed
-from tests.integration.topics import Topics
-from tests.recovery.content import CHUNK, SNAPSHOT_EVERY, Content, Source, has_snapshot, records_for
-from tests.recovery.journey import SAME_MEMBER, Journey, Manner
-from tests.recovery.merged import against_the_input, merged_rankings
-from tests.recovery.starting import Fresh, Start
-from tests.recovery.victim import MERGE_STEPS, Moment
+from tests.campaign.fault_result import Account, AddArgument
+from tests.campaign.merge_comparison import against_the_input, merged_rankings
+from tests.campaign.process_group import Troupe, failed, judged, undisturbed
+from tests.support.recovery.content import (
+    CHUNK,
+    SNAPSHOT_EVERY,
+    Content,
+    Source,
+    has_snapshot,
+    records_for,
+)
+from tests.support.recovery.faulty_service import MERGE_STEPS, Moment
+from tests.support.recovery.launchers import Fresh, Start
+from tests.support.recovery.stream_run import SAME_MEMBER, Journey, Manner
+from tests.support.topics import Topics
 
 PARTITIONS = 2
 MORE = SNAPSHOT_EVERY + 1

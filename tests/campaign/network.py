@@ -20,16 +20,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stream_fs.broker.node import Broker
-from tests.campaign.account import Account, AddArgument
+from tests.campaign.fault_result import Account, AddArgument
+from tests.campaign.process_group import QUICK, Troupe, failed, judged, shared_stage
 from tests.campaign.proxy import Proxy
-from tests.campaign.troupe import QUICK, Troupe, failed, judged, shared_stage
-from tests.recovery.content import good_records, records_for
-from tests.recovery.journey import USUAL, Journey, Manner
-from tests.recovery.life import Life
-from tests.recovery.stage import Stage
-from tests.recovery.starting import Fresh, Start
-from tests.recovery.victim import STEPS
 from tests.support.cluster import running_cluster
+from tests.support.recovery.content import good_records, records_for
+from tests.support.recovery.faulty_service import STEPS
+from tests.support.recovery.launchers import Fresh, Start
+from tests.support.recovery.prepared_stream import Stage
+from tests.support.recovery.service_process import Life
+from tests.support.recovery.stream_run import USUAL, Journey, Manner
 
 LISTENER = "PROXIED"
 SOON = Manner(limits="call_timeout = 4\ntransaction_timeout = 10")

@@ -12,14 +12,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from stream_fs.broker import running_broker
-from tests.campaign.account import Account, AddArgument
+from tests.campaign.fault_result import Account, AddArgument
 from tests.campaign.membership import PROTOCOLS, Protocol
-from tests.campaign.troupe import QUICK, Troupe, failed, judged, undisturbed
-from tests.integration.topics import Topics
-from tests.recovery.content import CHUNK, Content, Source, records_for
-from tests.recovery.journey import Journey, Manner, make_topics
-from tests.recovery.merged import against_the_input
-from tests.recovery.starting import Fresh, Start
+from tests.campaign.merge_comparison import against_the_input
+from tests.campaign.process_group import QUICK, Troupe, failed, judged, undisturbed
+from tests.support.recovery.content import CHUNK, Content, Source, records_for
+from tests.support.recovery.launchers import Fresh, Start
+from tests.support.recovery.stream_run import Journey, Manner, make_topics
+from tests.support.topics import Topics
 
 FRESH = '"topic.metadata.refresh.interval.ms" = 2000'
 """How soon members of a classic group hear of partitions; by default within five minutes."""

@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 from stream_fs.broker import running_broker
-from tests.campaign.account import Account, AddArgument
-from tests.recovery import full_disk, zombies
-from tests.recovery.comparison import Comparison, Published
-from tests.recovery.hindrances import JUMP_CHUNKS
-from tests.recovery.journey import SAME_MEMBER, Journey
-from tests.recovery.shortage import run_out_of_memory
-from tests.recovery.stage import Stage, stage
-from tests.recovery.starting import Fresh
-from tests.recovery.subscriber import problems
-from tests.recovery.victim import STEPS
+from tests.campaign import full_disk, suspension
+from tests.campaign.fault_result import Account, AddArgument
+from tests.campaign.memory_shortage import run_out_of_memory
+from tests.support.recovery.comparison import Comparison, Published
+from tests.support.recovery.faulty_service import STEPS
+from tests.support.recovery.launchers import Fresh
+from tests.support.recovery.prepared_stream import Stage, stage
+from tests.support.recovery.process_faults import JUMP_CHUNKS
+from tests.support.recovery.stream_run import SAME_MEMBER, Journey
+from tests.support.recovery.subscriber import problems
 
 JUMP_SECONDS = 5 * 3600.0
 """More than the hour that brokers let a timestamp lie in the future."""
@@ -48,20 +48,20 @@ def jump(journey: Journey, chunks: int) -> str:
 def oversleeping(steps: Sequence[str]) -> Iterator[Fault]:
     """Stopped until the group has given it up, at each of these steps."""
     for step in steps:
-        for kind, properties in (("", zombies.NAMELESS), (", named", zombies.NAMED)):
-            inflict = partial(zombies.oversleep, step=step)
+        for kind, properties in (("", suspension.NAMELESS), (", named", suspension.NAMED)):
+            inflict = partial(suspension.oversleep, step=step)
             name = f"SIGSTOP past the session when {step}{kind}, SIGCONT"
-            yield Fault(name, 1, inflict, properties, zombies.SETTINGS)
-        inflict = partial(zombies.oversleep_and_be_replaced, step=step)
+            yield Fault(name, 1, inflict, properties, suspension.SETTINGS)
+        inflict = partial(suspension.oversleep_and_be_replaced, step=step)
         name = f"SIGSTOP past the session when {step}, replaced, SIGCONT"
-        yield Fault(name, 1, inflict, zombies.NAMELESS, zombies.SETTINGS)
+        yield Fault(name, 1, inflict, suspension.NAMELESS, suspension.SETTINGS)
 
 
 def faults() -> Iterator[Fault]:
     """All of them but for the disk's."""
     yield from oversleeping([step for step in STEPS if step != "snapshot sent"])
-    yield Fault("two with one name", 1, zombies.twins, zombies.NAMED)
-    yield Fault("two without a name", 1, zombies.spare, zombies.NAMELESS)
+    yield Fault("two with one name", 1, suspension.twins, suspension.NAMED)
+    yield Fault("two without a name", 1, suspension.spare, suspension.NAMELESS)
     yield Fault("an allocation fails", len(STEPS), partial(run_out_of_memory, what="MEMORY"))
     yield Fault("no memory is left", len(STEPS), partial(run_out_of_memory, what="HOG"))
     yield Fault("the clock jumps", 30 // JUMP_CHUNKS, partial(jump, chunks=30))

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from stream_fs.broker import BOOTSTRAP_VARIABLE, running_broker
-from tests.campaign.account import Account, AddArgument
+from tests.campaign.fault_result import Account, AddArgument
 from tests.hostile.http_clients import (
     MARKER,
     Port,
@@ -30,7 +30,7 @@ from tests.integration.secured import test_secured as cases
 from tests.integration.secured.guarded import Guarded, guarded_broker
 from tests.integration.service.services import Service
 from tests.integration.service.stream import Stream
-from tests.integration.topics import Topics
+from tests.support.topics import Topics
 
 Check = Callable[[], None]
 Case = tuple[str, dict[str, str], str, list[str]]

@@ -19,16 +19,16 @@ from statistics import median
 from stream_fs.broker import Broker, running_broker
 from stream_fs.broker.session import ExternalBroker
 from stream_fs.service.exit_codes import ExitCode
-from tests.campaign.account import Account, AddArgument
-from tests.campaign.feeding import Feeding
+from tests.campaign.background_writer import Feeding
+from tests.campaign.fault_result import Account, AddArgument
 from tests.campaign.growth import LEAST_SAMPLES, MOST, Growth, Sample
-from tests.integration.topics import Topics
-from tests.recovery.comparison import Comparison, Published, by_partition
-from tests.recovery.content import Content
-from tests.recovery.figures import address, series_at, usage
-from tests.recovery.journey import Journey
-from tests.recovery.starting import Fresh, Start
-from tests.recovery.subscriber import problems
+from tests.campaign.resource_usage import address, series_at, usage
+from tests.support.recovery.comparison import Comparison, Published, by_partition
+from tests.support.recovery.content import Content
+from tests.support.recovery.launchers import Fresh, Start
+from tests.support.recovery.stream_run import Journey
+from tests.support.recovery.subscriber import problems
+from tests.support.topics import Topics
 
 SESSION_SECONDS = 6
 MEMBER = f'"session.timeout.ms" = {SESSION_SECONDS * 1000}, "heartbeat.interval.ms" = 500'

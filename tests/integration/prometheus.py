@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from stream_fs.broker.node import free_ports
-from tests.integration.processes import wait_until
-from tests.integration.topics import PATIENCE_SECONDS
+from tests.support.processes import wait_until
+from tests.support.topics import PATIENCE_SECONDS
 
 _CONFIGURATION = """
 global: {{ scrape_interval: 1s, evaluation_interval: 1s }}

@@ -23,8 +23,8 @@ from stream_fs.broker import (
 )
 from stream_fs.broker.session import ExternalBroker
 from stream_fs.broker.toolchain import Toolchain
-from tests.integration.processes import mentioning, wait_until
-from tests.integration.topics import PATIENCE_SECONDS, Topics, flush
+from tests.support.processes import mentioning, wait_until
+from tests.support.topics import PATIENCE_SECONDS, Topics, flush
 
 ROOT = Path(__file__).parents[2]
 NO_DOCKER = "unix:///nonexistent/docker.sock"

@@ -18,9 +18,9 @@ from confluent_kafka.admin import AdminClient
 
 from stream_fs.broker import BOOTSTRAP_VARIABLE, Broker
 from stream_fs.broker.toolchain import Toolchain
-from tests.integration.processes import mentioning, wait_until
 from tests.integration.service.services import NOWHERE
-from tests.integration.topics import PATIENCE_SECONDS
+from tests.support.processes import mentioning, wait_until
+from tests.support.topics import PATIENCE_SECONDS
 
 ROOT = Path(__file__).parents[2]
 OF_ITS_OWN = {BOOTSTRAP_VARIABLE: ""}

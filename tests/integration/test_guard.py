@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from stream_fs.broker.guarded_process import GuardedCommand, guarded_directory
-from tests.integration.processes import mentioning, wait_until
+from tests.support.processes import mentioning, wait_until
 
 ROOT = Path(__file__).parents[2]
 PARENT = """

@@ -18,10 +18,10 @@ import pytest
 
 from tests.deploy.expressions import names
 from tests.deploy.test_rules import FILES, RECORDED, RULES
-from tests.integration.processes import wait_until
 from tests.integration.prometheus import Prometheus, running_prometheus
 from tests.integration.service.services import ROOT, Service
-from tests.integration.topics import PATIENCE_SECONDS, Topics
+from tests.support.processes import wait_until
+from tests.support.topics import PATIENCE_SECONDS, Topics
 
 CHUNK = 200
 CHUNKS = 3

@@ -8,9 +8,9 @@ from __future__ import annotations
 import pytest
 
 from stream_fs.broker import Broker
-from tests.benchmarks.peers.contest import LIGHT, Results, contest
-from tests.benchmarks.peers.contestants import PEERS
-from tests.benchmarks.peers.life import Case, Finish, Seen
+from tests.benchmarks.peers.catalogue import PEERS
+from tests.benchmarks.peers.measurement import LIGHT, Results, contest
+from tests.benchmarks.peers.peer_process import Case, Finish, Seen
 
 PLAIN = [peer for peer in PEERS if peer.framework is None]
 

@@ -12,7 +12,7 @@ import pytest
 from stream_fs.broker import Broker
 from stream_fs.broker.node import BrokerNotOwned
 from stream_fs.broker.session import ExternalBroker
-from tests.integration.sharing import shared_broker
+from tests.support.shared_broker import shared_broker
 
 
 class StoppableBroker(ExternalBroker):

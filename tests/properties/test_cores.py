@@ -27,7 +27,7 @@ from stream_fs.selector.kernels import dispatch, fallback
 from stream_fs.selector.kernels.interface import Block, Rival
 from stream_fs.selector.parameters import Preset
 from stream_fs.selector.state import flatten
-from tests.properties.streams import SEEDS
+from tests.support.random_streams import SEEDS
 
 CLOSE = {np.float32: 2e-3, np.float64: 1e-9}
 MODULES = {"numpy": "fallback", "compiled": "compiled"}

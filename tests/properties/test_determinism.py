@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from stream_fs.selector import MultiViewSelector, View
 from stream_fs.selector.serialization import read_file
 from stream_fs.selector.state import flatten, unflatten
-from tests.properties.streams import Layout, dense, layouts, random_stream, state_bytes
+from tests.support.random_streams import Layout, dense, layouts, random_stream, state_bytes
 
 PRESETS = ["default", "paper", "classical"]
 

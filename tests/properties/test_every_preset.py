@@ -26,8 +26,8 @@ from stream_fs.selector.merge.alignment import group_clusters
 from stream_fs.selector.merge.combine import combine, merge
 from stream_fs.selector.ranking import counts, split_budget, support, view_orders, view_scores
 from stream_fs.selector.state import decay, flatten
-from tests.properties.planted import Planted, planted_chunks
-from tests.properties.streams import dense, run, state_bytes
+from tests.support.planted_streams import Planted, planted_chunks
+from tests.support.random_streams import dense, run, state_bytes
 
 SETTINGS = [
     {"preset": preset, "score": score, "sketch": sketch}

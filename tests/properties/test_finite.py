@@ -23,7 +23,7 @@ from stream_fs.selector import (
 )
 from stream_fs.selector.state import decay as decayed
 from stream_fs.selector.state import flatten
-from tests.properties.streams import SEEDS, presence
+from tests.support.random_streams import SEEDS, presence
 
 PRESETS = ["default", "paper", "classical"]
 TRANSFORMS = ["minmax", "unit", "none"]

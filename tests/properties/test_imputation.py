@@ -17,9 +17,9 @@ from stream_fs.selector.arrays import gram
 from stream_fs.selector.imputation import Imputed, energy, impute, product, transposed_product
 from stream_fs.selector.parameters import Transform, Weights
 from stream_fs.selector.state import State, flatten
-from tests.properties.planted import Planted, planted_chunks
-from tests.properties.streams import SEEDS, Layout, converted, layouts, random_chunks, run
 from tests.reference.algorithm1 import impute as built
+from tests.support.planted_streams import Planted, planted_chunks
+from tests.support.random_streams import SEEDS, Layout, converted, layouts, random_chunks, run
 
 TOLERANCE = {np.float64: 1e-12, np.float32: 1e-5}
 

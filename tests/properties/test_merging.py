@@ -22,7 +22,7 @@ from stream_fs.selector import (
 )
 from stream_fs.selector.merge.combine import combine, merge
 from stream_fs.selector.ranking import view_scores
-from tests.properties.planted import Planted, area_under_curve, planted_chunks
+from tests.support.planted_streams import Planted, area_under_curve, planted_chunks
 
 SETTINGS: list[dict[str, Any]] = [{}, {"preset": "paper"}, {"score": "row_norm"}]
 every = pytest.mark.parametrize("setting", SETTINGS, ids=str)

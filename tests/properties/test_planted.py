@@ -14,8 +14,8 @@ from stream_fs.selector.parameters import Params
 from stream_fs.selector.ranking import view_scores
 from stream_fs.selector.relevance import relevance
 from stream_fs.selector.state import Moments, decay, initial_state
-from tests.properties.planted import Planted, area_under_curve, planted_chunks
-from tests.properties.streams import run
+from tests.support.planted_streams import Planted, area_under_curve, planted_chunks
+from tests.support.random_streams import run
 
 SIZES = [120, 60, 60, 60, 60]
 SEEDS = range(4)

@@ -16,9 +16,9 @@ from stream_fs.selector import Params, State, View, initial_state, params, rank,
 from stream_fs.selector.initialization import generator, signs
 from stream_fs.selector.iterations import Fit
 from stream_fs.selector.update import random_factors, random_indicator
-from tests.properties.streams import SEEDS, presence
 from tests.reference.algorithm1 import Algorithm1
 from tests.reference.explicit import Explicit
+from tests.support.random_streams import SEEDS, presence
 
 Matrix = NDArray[np.float64]
 Mask = NDArray[np.bool_]

@@ -31,7 +31,7 @@ from stream_fs.selector.arrays import (
 from stream_fs.selector.chunk import ViewRows, concatenate, stacked
 from stream_fs.selector.state import Range, flatten
 from stream_fs.selector.transforms import minmax, widen
-from tests.properties.streams import SEEDS, converted, dense
+from tests.support.random_streams import SEEDS, converted, dense
 
 CLOSE = {np.float32: 2e-6, np.float64: 1e-13}
 

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from stream_fs.selector import Chunk, Params, Report, State, View, initial_state, params, update
 from stream_fs.selector.initialization import generator, signs
 from stream_fs.selector.iterations import Fit
-from tests.properties.streams import Layout, converted, dense, layouts, random_chunks
 from tests.reference.algorithm1 import impute as built
 from tests.reference.explicit import scale
+from tests.support.random_streams import Layout, converted, dense, layouts, random_chunks
 
 Matrix = NDArray[np.float64]
 PRESETS = ["default", "paper", "classical"]

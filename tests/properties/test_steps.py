@@ -29,8 +29,8 @@ from stream_fs.selector.steps import (
     u_step_constants,
     v_step,
 )
-from tests.properties.streams import SEEDS
 from tests.reference.algorithm1 import impute as built
+from tests.support.random_streams import SEEDS
 
 Array = NDArray[Any]
 

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from stream_fs.selector import Chunk, Params, State, View, params
 from stream_fs.selector.ranking import view_scores
-from tests.properties.planted import Planted, planted_chunks
-from tests.properties.streams import SEEDS, run
+from tests.support.planted_streams import Planted, planted_chunks
+from tests.support.random_streams import SEEDS, run
 
 SETTLED: dict[str, Any] = {"min_iterations": 12, "max_iterations": 12}
 SIZES = [80, 40, 40]

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.integration.conftest import broker
+from tests.support.real_broker import broker
 
 __all__ = ["broker"]

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 from stream_fs.broker import running_broker
 from tests.benchmarks.measure import Comparison
-from tests.benchmarks.peers.contest import CASES, SMALL, contest, restarts
-from tests.benchmarks.peers.contestants import PEERS
-from tests.benchmarks.table import aligned, comparison_row
+from tests.benchmarks.peers.catalogue import PEERS
+from tests.benchmarks.peers.measurement import CASES, SMALL, contest, restarts
+from tests.support.markdown_table import aligned, comparison_row
 
 TITLES = ["peer", "records", "ours s", "theirs s", "ratio", "quartiles", "goal", ""]
 

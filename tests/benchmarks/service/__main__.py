@@ -19,10 +19,10 @@ from threadpoolctl import threadpool_limits
 
 from stream_fs.broker import running_broker
 from stream_fs.service.process.memory import keep_freed_memory
+from tests.benchmarks.service.input_topics import Stage
 from tests.benchmarks.service.plan import FULL, QUICK, Plan
 from tests.benchmarks.service.report import Report
 from tests.benchmarks.service.sections import SECTIONS, Section
-from tests.benchmarks.service.stage import Stage
 from tests.benchmarks.service.working import warm_up
 
 

@@ -15,12 +15,12 @@ from stream_fs.selector import Chunk, initial_state, rank, update
 from stream_fs.wire import RecordDecoder
 from stream_fs.wire.rankings.message import published_counts
 from tests.benchmarks.measure import Comparison, Goal, Seconds
-from tests.benchmarks.service.life import COMMITTED, Life
+from tests.benchmarks.service.input_topics import Source, Stage, Stream
 from tests.benchmarks.service.plan import Plan
 from tests.benchmarks.service.reading import BLIND, CHUNK, DECODING, ingest, raw
 from tests.benchmarks.service.records import DIFFERENT, Mix
-from tests.benchmarks.service.stage import Source, Stage, Stream
-from tests.benchmarks.table import median
+from tests.benchmarks.service.service_process import COMMITTED, Life
+from tests.support.markdown_table import median
 
 INGEST = Goal("≥", 0.7)
 WHOLE = Goal("≥", 0.9)

@@ -17,10 +17,10 @@ import numpy as np
 
 from tests.benchmarks.growth import LINEAR, Growth, Point
 from tests.benchmarks.measure import Goal
-from tests.benchmarks.service.life import COMMITTED, Life
+from tests.benchmarks.service.input_topics import Settings, Source, Stage
 from tests.benchmarks.service.plan import Plan
 from tests.benchmarks.service.records import Mix
-from tests.benchmarks.service.stage import Settings, Source, Stage
+from tests.benchmarks.service.service_process import COMMITTED, Life
 
 BASE = Mix(dimension=250, views=3)
 NON_ZEROS = 100

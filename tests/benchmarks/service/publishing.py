@@ -11,10 +11,10 @@ from functools import partial
 
 from stream_fs.pipeline.ports import Transport
 from tests.benchmarks.measure import Comparison, Goal
+from tests.benchmarks.service.input_topics import Source, Stage, Stream
 from tests.benchmarks.service.plan import Plan
 from tests.benchmarks.service.reading import CHUNK
 from tests.benchmarks.service.records import Mix
-from tests.benchmarks.service.stage import Source, Stage, Stream
 from tests.benchmarks.service.working import PlainTransport, transactional, work_off
 
 COST = Goal("≤", 1.1)

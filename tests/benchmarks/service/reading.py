@@ -20,8 +20,8 @@ from stream_fs.pipeline.chunker import Chunker
 from stream_fs.pipeline.ports import Partition
 from stream_fs.pipeline.settings import ChunkPolicy, DeadLetterSettings
 from stream_fs.wire import RecordDecoder
+from tests.benchmarks.service.input_topics import PATIENCE, Source, Stage
 from tests.benchmarks.service.records import Mix
-from tests.benchmarks.service.stage import PATIENCE, Source, Stage
 
 BATCH = 500
 CHUNK = 500

@@ -13,7 +13,7 @@ from tests.benchmarks.measure import Comparison
 from tests.benchmarks.service.floors import TIMES
 from tests.benchmarks.service.plan import Plan
 from tests.benchmarks.service.sections import Figure, Section
-from tests.benchmarks.table import aligned, growth_rows, median, verdict
+from tests.support.markdown_table import aligned, growth_rows, median, verdict
 
 NOTES = (
     "seconds and rates are by the clock, medians of the turns; contestants take turns, and ratios "

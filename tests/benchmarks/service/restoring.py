@@ -18,9 +18,9 @@ from stream_fs.pipeline.ports import Partition
 from stream_fs.pipeline.state_owner import locate
 from stream_fs.selector import State, initial_state, read_chunk, update
 from tests.benchmarks.measure import Comparison, Goal
+from tests.benchmarks.service.input_topics import PATIENCE, Stage, Stream
 from tests.benchmarks.service.plan import Plan
 from tests.benchmarks.service.records import Mix
-from tests.benchmarks.service.stage import PATIENCE, Stage, Stream
 from tests.benchmarks.service.working import transactional
 
 TWICE = Goal("<", 2)

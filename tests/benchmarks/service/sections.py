@@ -7,16 +7,16 @@ from typing import Final, NamedTuple, TypeAlias
 
 from tests.benchmarks.growth import Growth
 from tests.benchmarks.measure import Comparison
-from tests.benchmarks.peers.contest import CASES, race
-from tests.benchmarks.peers.contestants import PEERS
+from tests.benchmarks.peers.catalogue import PEERS
 from tests.benchmarks.peers.environment import versions
+from tests.benchmarks.peers.measurement import CASES, race
 from tests.benchmarks.service.floors import reading, whole
 from tests.benchmarks.service.growing import growing
+from tests.benchmarks.service.input_topics import Stage
 from tests.benchmarks.service.plan import Plan
 from tests.benchmarks.service.publishing import publishing
 from tests.benchmarks.service.restoring import restoring
 from tests.benchmarks.service.sharing import sharing
-from tests.benchmarks.service.stage import Stage
 from tests.benchmarks.service.starting import starting
 
 Figure: TypeAlias = Comparison | Growth

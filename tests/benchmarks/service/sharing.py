@@ -7,11 +7,11 @@ from contextlib import ExitStack
 from functools import partial
 
 from tests.benchmarks.measure import Comparison, Goal
-from tests.benchmarks.service.life import COMMITTED, Life, await_all
+from tests.benchmarks.service.input_topics import Source, Stage
 from tests.benchmarks.service.plan import Plan
 from tests.benchmarks.service.reading import CHUNK
 from tests.benchmarks.service.records import Mix
-from tests.benchmarks.service.stage import Source, Stage
+from tests.benchmarks.service.service_process import COMMITTED, Life, await_all
 
 PARTITIONS = 2
 FASTER = Goal("≥", 1.5)

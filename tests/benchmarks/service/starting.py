@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from functools import partial
 
 from tests.benchmarks.measure import Comparison
-from tests.benchmarks.service.life import COMMITTED, ENVIRONMENT, Life
+from tests.benchmarks.service.input_topics import PATIENCE, Source, Stage
 from tests.benchmarks.service.plan import Plan
 from tests.benchmarks.service.reading import CHUNK
 from tests.benchmarks.service.records import Mix
-from tests.benchmarks.service.stage import PATIENCE, Source, Stage
+from tests.benchmarks.service.service_process import COMMITTED, ENVIRONMENT, Life
 
 SESSION = {"session.timeout.ms": 2000, "heartbeat.interval.ms": 500}
 """After so long the group gives up a member that was killed; the default is 45 s."""

@@ -15,9 +15,9 @@ from stream_fs.pipeline.ports import OutgoingRecord, Partition, Transport
 from stream_fs.pipeline.transaction import Runtime
 from stream_fs.pipeline.worker import Worker
 from stream_fs.service.process.executor import CommitThreads
+from tests.benchmarks.service.input_topics import PATIENCE, Settings, Stage, Stream
 from tests.benchmarks.service.records import Mix
-from tests.benchmarks.service.stage import PATIENCE, Settings, Stage, Stream
-from tests.integration.topics import flush
+from tests.support.topics import flush
 
 WARM_CHUNK = 40
 WARM: Settings = {

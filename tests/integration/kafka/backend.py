@@ -11,8 +11,8 @@ from stream_fs.kafka import ClientSettings, KafkaTransport, Rebalance
 from stream_fs.kafka.settings import Property
 from stream_fs.pipeline.ports import Partition
 from tests.contracts.backend import Published
-from tests.integration.processes import wait_until
-from tests.integration.topics import PATIENCE_SECONDS, Topics, end_of, flush
+from tests.support.processes import wait_until
+from tests.support.topics import PATIENCE_SECONDS, Topics, end_of, flush
 
 _FAST = {"heartbeat.interval.ms": 500, "session.timeout.ms": 6000}
 """Settings with which rebalances are fast."""

@@ -8,7 +8,7 @@ import pytest
 
 from stream_fs.broker import BOOTSTRAP_VARIABLE, Broker, running_broker
 from tests.integration.kafka.backend import KafkaBackend
-from tests.integration.topics import Topics
+from tests.support.topics import Topics
 
 SASL = "SASL_PLAINTEXT"
 PASSWORD = "correct-horse"

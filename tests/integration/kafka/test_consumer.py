@@ -20,7 +20,7 @@ from stream_fs.kafka.offsets import OffsetReader
 from stream_fs.kafka.settings import Property
 from stream_fs.pipeline.ports import Partition
 from tests.integration.kafka.backend import KafkaBackend
-from tests.integration.topics import PATIENCE_SECONDS, Topics
+from tests.support.topics import PATIENCE_SECONDS, Topics
 from tests.support.waiting import Member, until
 
 

@@ -10,7 +10,7 @@ import pytest
 from stream_fs.kafka import Rebalance
 from stream_fs.pipeline.ports import Partition
 from tests.integration.kafka.backend import KafkaBackend
-from tests.integration.topics import PATIENCE_SECONDS, Topics
+from tests.support.topics import PATIENCE_SECONDS, Topics
 from tests.support.waiting import Member
 
 PROCESSES, MEMBERS = 3, 3

@@ -14,7 +14,7 @@ from stream_fs.kafka import KafkaTransport, Rebalance
 from stream_fs.pipeline.ports import OutgoingRecord, Partition, Publisher
 from tests.contracts.backend import Published
 from tests.integration.kafka.backend import KafkaBackend
-from tests.integration.topics import Topics
+from tests.support.topics import Topics
 from tests.support.waiting import Member, everything, owner, published, until
 
 

@@ -18,9 +18,9 @@ from stream_fs.service.topics import topic_problems, topic_specs
 from stream_fs.wire.dead_letters import DeadLetter, dead_letter, dead_letter_limit
 from tests.contracts.backend import Published
 from tests.integration.kafka.backend import KafkaBackend
-from tests.integration.topics import flush
 from tests.support.configurations import LEAST, loaded
 from tests.support.existing_topics import Existing
+from tests.support.topics import flush
 from tests.support.waiting import owner, published, until
 
 

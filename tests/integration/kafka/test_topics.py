@@ -21,7 +21,7 @@ from stream_fs.kafka import (
 )
 from stream_fs.kafka import Topics as TopicAdmin
 from tests.integration.kafka.backend import KafkaBackend
-from tests.integration.topics import PATIENCE_SECONDS
+from tests.support.topics import PATIENCE_SECONDS
 from tests.support.waiting import until
 
 

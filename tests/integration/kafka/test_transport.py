@@ -8,7 +8,7 @@ from stream_fs.kafka import Rebalance
 from tests.contracts.input import InputContract
 from tests.contracts.transport import TransportContract
 from tests.integration.kafka.backend import KafkaBackend
-from tests.integration.topics import Topics
+from tests.support.topics import Topics
 
 
 class TestKafka(TransportContract):

@@ -26,7 +26,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from stream_fs.broker import Broker, running_broker
-from tests.integration.topics import PATIENCE_SECONDS
+from tests.support.topics import PATIENCE_SECONDS
 
 GOOD: Final = "GOOD"
 EXPIRED: Final = "EXPIRED"

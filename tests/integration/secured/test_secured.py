@@ -17,7 +17,6 @@ from confluent_kafka.admin._acl import AclBindingFilter, AclPermissionType
 from confluent_kafka.admin._resource import ResourceType
 
 from stream_fs.broker import BOOTSTRAP_VARIABLE
-from tests.integration.processes import wait_until
 from tests.integration.secured.guarded import (
     ELSEWHERE,
     EXPIRED,
@@ -31,7 +30,8 @@ from tests.integration.secured.guarded import (
 )
 from tests.integration.service.services import ROOT
 from tests.integration.service.stream import chunks
-from tests.integration.topics import PATIENCE_SECONDS, flush
+from tests.support.processes import wait_until
+from tests.support.topics import PATIENCE_SECONDS, flush
 
 CONFIGURATION = """
 stream = { name = "secured", topics = ["secured"] }

@@ -12,7 +12,7 @@ from stream_fs.pipeline import worker
 from tests.integration.service.members import Member
 from tests.integration.service.services import COMMAND, Service
 from tests.integration.service.stream import Changes, Stream
-from tests.integration.topics import Topics
+from tests.support.topics import Topics
 
 MakeStream = Callable[..., Stream]
 MakeMember = Callable[..., Member]

@@ -15,7 +15,7 @@ from stream_fs.pipeline.transaction import Runtime
 from stream_fs.pipeline.worker import Worker
 from stream_fs.service.observability.metrics import MetricsObserver
 from tests.integration.service.stream import Changes, Stream
-from tests.integration.topics import PATIENCE_SECONDS
+from tests.support.topics import PATIENCE_SECONDS
 
 Told = TypeVar("Told")
 MakeTransport = Callable[[ClientSettings, str, Callable[[str], str]], Transport]

@@ -13,8 +13,8 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Final
 
-from tests.integration.processes import wait_until
-from tests.integration.topics import PATIENCE_SECONDS
+from tests.support.processes import wait_until
+from tests.support.topics import PATIENCE_SECONDS
 
 ROOT: Final = Path(__file__).parents[3]
 NOWHERE: Final = "127.0.0.1:1"

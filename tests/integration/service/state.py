@@ -16,7 +16,7 @@ from stream_fs.checkpoint import (
     read_manifest,
 )
 from tests.integration.service.stream import Stream
-from tests.integration.topics import flush
+from tests.support.topics import flush
 
 Record = tuple[bytes, bytes | None]
 """Key and value."""

@@ -21,8 +21,8 @@ from stream_fs.service.topics import topic_specs
 from stream_fs.wire.records.encoder import encode_record
 from tests.contracts.backend import Published
 from tests.integration.kafka.backend import KafkaBackend
-from tests.integration.processes import wait_until
-from tests.integration.topics import PATIENCE_SECONDS, Topics, end_of, flush
+from tests.support.processes import wait_until
+from tests.support.topics import PATIENCE_SECONDS, Topics, end_of, flush
 
 Changes = Mapping[str, Any]
 """Over a configuration, by `section.key` or by `section`."""

@@ -15,7 +15,7 @@ from tests.integration.service.services import NOWHERE, Service
 from tests.integration.service.state import read_state, replace_snapshots
 from tests.integration.service.stream import CHUNK, FIRST, Stream, chunks, declared
 from tests.integration.service.undisturbed import assert_undisturbed
-from tests.integration.topics import PATIENCE_SECONDS
+from tests.support.topics import PATIENCE_SECONDS
 
 
 @pytest.fixture(scope="module", autouse=True)

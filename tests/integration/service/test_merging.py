@@ -14,8 +14,8 @@ from tests.integration.service.members import Member
 from tests.integration.service.services import Service
 from tests.integration.service.stream import Stream
 from tests.integration.service.undisturbed import assert_undisturbed
-from tests.integration.topics import PATIENCE_SECONDS
-from tests.recovery.subscriber import problems
+from tests.support.recovery.subscriber import problems
+from tests.support.topics import PATIENCE_SECONDS
 
 QUICK = {"merge.every_seconds": 0.2, "checkpoint.every_chunks": 1}
 

@@ -8,11 +8,11 @@ from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 from stream_fs.errors import OffsetGone
 from stream_fs.pipeline import events
 from tests.integration.kafka.backend import KafkaBackend
-from tests.integration.processes import wait_until
 from tests.integration.service.conftest import MakeMember, MakeStream
 from tests.integration.service.stream import ALONE, CHUNK, FIRST, Stream, chunks
 from tests.integration.service.undisturbed import assert_undisturbed
-from tests.integration.topics import PATIENCE_SECONDS
+from tests.support.processes import wait_until
+from tests.support.topics import PATIENCE_SECONDS
 
 
 @pytest.mark.parametrize("moved_to", [7, 1_000_000])

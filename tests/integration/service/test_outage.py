@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from stream_fs.broker import Broker
-from tests.integration.conftest import stoppable_broker
 from tests.integration.service.conftest import MakeService
 from tests.integration.service.stream import CHUNK, Stream
 from tests.integration.service.undisturbed import assert_undisturbed
-from tests.integration.topics import Topics
+from tests.support.real_broker import stoppable_broker
+from tests.support.topics import Topics
 
 PARTITIONS = 4
 PATIENCE = 12.0

@@ -15,7 +15,7 @@ from tests.integration.service.conftest import MakeMember, MakeStream
 from tests.integration.service.members import Member, together
 from tests.integration.service.stream import ALONE, CHUNK, Stream, chunks
 from tests.integration.service.undisturbed import assert_undisturbed
-from tests.integration.topics import PATIENCE_SECONDS
+from tests.support.topics import PATIENCE_SECONDS
 
 IMPATIENT = {
     "kafka.properties": {

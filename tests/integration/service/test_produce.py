@@ -17,11 +17,11 @@ from confluent_kafka import Consumer, TopicPartition
 from stream_fs.cli.main import main
 from stream_fs.service.exit_codes import ExitCode
 from stream_fs.wire import RecordDecoder
-from tests.integration.processes import wait_until
 from tests.integration.service.conftest import MakeStream
 from tests.integration.service.services import ROOT
 from tests.integration.service.stream import Stream, chunks, rows
-from tests.integration.topics import PATIENCE_SECONDS, Topics
+from tests.support.processes import wait_until
+from tests.support.topics import PATIENCE_SECONDS, Topics
 
 Capture = pytest.CaptureFixture[str]
 

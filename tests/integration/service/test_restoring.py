@@ -15,7 +15,7 @@ from stream_fs.pipeline.ports import Partition
 from tests.integration.service.conftest import MakeMember
 from tests.integration.service.stream import CHUNK, Stream, chunks
 from tests.integration.service.undisturbed import assert_undisturbed
-from tests.integration.topics import PATIENCE_SECONDS, flush
+from tests.support.topics import PATIENCE_SECONDS, flush
 
 
 @pytest.mark.parametrize("end", [Producer.commit_transaction, Producer.abort_transaction])

@@ -11,11 +11,11 @@ import pytest
 from stream_fs.cli.main import main
 from stream_fs.pipeline import events
 from stream_fs.service.exit_codes import ExitCode
-from tests.integration.processes import wait_until
 from tests.integration.service.conftest import MakeMember, MakeService
 from tests.integration.service.members import together
 from tests.integration.service.stream import CHUNK, FIRST, Stream, chunks
 from tests.integration.service.undisturbed import assert_undisturbed
+from tests.support.processes import wait_until
 
 Capture = pytest.CaptureFixture[str]
 

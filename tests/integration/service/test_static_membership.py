@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from stream_fs.service.exit_codes import ExitCode
-from tests.integration.processes import wait_until
 from tests.integration.service.conftest import MakeService, MakeStream
 from tests.integration.service.services import Service
 from tests.integration.service.stream import Stream
+from tests.support.processes import wait_until
 
 # Longer than any restart takes: nothing may move before it is over.
 CLASSIC = {"heartbeat.interval.ms": 300, "session.timeout.ms": 60_000}

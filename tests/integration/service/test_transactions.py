@@ -7,10 +7,10 @@ from stream_fs.kafka import ClientSettings, KafkaTransport
 from stream_fs.kafka.publisher import KafkaPublisher
 from stream_fs.pipeline import events
 from stream_fs.pipeline.ports import Partition
-from tests.integration.processes import wait_until
 from tests.integration.service.conftest import MakeMember, MakeStream
 from tests.integration.service.stream import ALONE, chunks
 from tests.integration.service.undisturbed import assert_undisturbed
+from tests.support.processes import wait_until
 
 
 class Refused(KafkaPublisher):

@@ -17,11 +17,11 @@ from confluent_kafka import ConsumerGroupTopicPartitions
 from stream_fs.pipeline.ports import Partition
 from stream_fs.wire import decode_ranking, encode_ranking, ranking_payload
 from tests.integration.kafka.backend import KafkaBackend
-from tests.integration.processes import wait_until
 from tests.integration.service.conftest import MakeMember, MakeStream
 from tests.integration.service.services import NOWHERE, ROOT
 from tests.integration.service.stream import Changes, Stream, chunks
-from tests.integration.topics import PATIENCE_SECONDS
+from tests.support.processes import wait_until
+from tests.support.topics import PATIENCE_SECONDS
 
 Watch = Callable[..., "Watching"]
 

@@ -11,7 +11,7 @@ import scipy.sparse
 from stream_fs.errors import InvalidChunk, StreamFsError
 from stream_fs.selector import MultiViewSelector, View, read_chunk
 from stream_fs.selector.chunk import LARGEST, concatenate, missing_share, presence
-from tests.properties.streams import dense, state_bytes
+from tests.support.random_streams import dense, state_bytes
 
 VIEWS = (View("a", 3, "minmax"), View("b", 2, "unit"), View("c", 2, "none"))
 

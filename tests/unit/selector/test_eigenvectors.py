@@ -16,7 +16,7 @@ from stream_fs.selector.eigenvectors import DENSE_ROWS, leading_eigenvectors
 from stream_fs.selector.graph import Graph, neighbour_graph
 from stream_fs.selector.initialization import spectral_start
 from stream_fs.selector.kernels.fallback import nearest_rows
-from tests.properties.streams import state_bytes
+from tests.support.random_streams import state_bytes
 
 ROWS = DENSE_ROWS + 500
 

@@ -11,7 +11,7 @@ import scipy.sparse
 from stream_fs.errors import InvalidChunk, InvalidParameter, NotFitted
 from stream_fs.selector import MultiViewSelector, View
 from stream_fs.selector.state import flatten
-from tests.properties.streams import state_bytes
+from tests.support.random_streams import state_bytes
 
 
 class Frame:

@@ -23,9 +23,9 @@ from stream_fs.selector.initialization import (
     spectral_start,
 )
 from stream_fs.selector.kernels.dispatch import nearest_rows
-from tests.properties.streams import SEEDS
 from tests.reference import explicit
 from tests.reference.algorithm1 import neighbour_graph as plain_graph
+from tests.support.random_streams import SEEDS
 
 
 def joined(products: Any, at: Any, size: int, neighbours: int) -> Graph:

@@ -15,8 +15,8 @@ import pytest
 
 from stream_fs.errors import InvalidParameter, StreamFsError
 from stream_fs.selector import MultiViewSelector, Params, View, params
-from tests.properties.planted import Planted, planted_chunks
-from tests.properties.streams import run
+from tests.support.planted_streams import Planted, planted_chunks
+from tests.support.random_streams import run
 
 VIEWS = [View("a", 3), View("b", 2)]
 

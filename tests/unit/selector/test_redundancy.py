@@ -16,7 +16,7 @@ from stream_fs.selector import redundancy
 from stream_fs.selector.parameters import View, params
 from stream_fs.selector.redundancy import directions, order
 from stream_fs.selector.state import Sketch, initial_state
-from tests.properties.streams import SEEDS
+from tests.support.random_streams import SEEDS
 
 Scores = NDArray[np.float64]
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from stream_fs.selector.state import Range
 from stream_fs.selector.transforms import fits_single, minmax, unit, widen
-from tests.properties.streams import SEEDS, dense
+from tests.support.random_streams import SEEDS, dense
 
 
 def test_minmax_by_hand() -> None:

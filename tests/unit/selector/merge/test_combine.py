@@ -12,7 +12,7 @@ from stream_fs.errors import IncompatibleState
 from stream_fs.selector import State, View, initial_state, params, read_chunk, update
 from stream_fs.selector.merge.alignment import group_clusters
 from stream_fs.selector.merge.combine import combine, merge
-from tests.properties.streams import state_bytes
+from tests.support.random_streams import state_bytes
 
 VIEWS = [View("a", 3, "none"), View("b", 2, "none")]
 

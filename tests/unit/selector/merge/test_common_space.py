@@ -10,7 +10,7 @@ import pytest
 from stream_fs.selector import State, View, initial_state, params, read_chunk, update
 from stream_fs.selector.merge.common_space import in_common_space
 from stream_fs.selector.parameters import Transform
-from tests.properties.streams import state_bytes
+from tests.support.random_streams import state_bytes
 
 
 def model(matrix: Any, transform: Transform = "minmax", origin: str = "") -> State:

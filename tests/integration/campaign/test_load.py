@@ -1,0 +1,38 @@
+"""A member under load stays in its group and within its memory, in short."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from stream_fs.broker import Broker
+from tests.campaign.load import bear, slow_down
+from tests.campaign.loads import Load, burst, hot, wide
+from tests.support.recovery.launchers import Forked
+from tests.support.recovery.prepared_stream import stage
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        pytest.param(partial(burst, 50_000), id="burst"),
+        pytest.param(partial(hot, 12, 3), id="one-hot-partition"),
+        pytest.param(partial(wide, 2), id="largest-records"),
+    ],
+)
+def test_it_changes_no_byte(broker: Broker, tmp_path: Path, made: Callable[[], Load]) -> None:
+    load = made()
+    account = bear(broker, tmp_path, load, pause=0, start=Forked)
+    assert account.right, (account.compared, account.shown, *account.problems)
+    if load.dimensions is not None:
+        assert account.letters is not None
+        assert account.letters.compared == 1
+
+
+def test_a_member_whose_updates_are_slow_stays_in_the_group(broker: Broker, tmp_path: Path) -> None:
+    with stage(broker, tmp_path, 40, Forked) as staged:
+        account = slow_down(staged, 26, seconds=0.3)
+    assert account.right, (account.compared, account.shown, *account.problems)

@@ -1,1 +1,0 @@
-"""The recovery proof: processes are killed, and what is published stays the same to the byte."""

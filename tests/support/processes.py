@@ -1,0 +1,31 @@
+"""Looking for processes, and waiting until they are gone (Linux)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.support.topics import PATIENCE_SECONDS
+
+
+def mentioning(text: str) -> dict[int, str]:
+    """The running processes with ``text`` in their command line, by process id."""
+    found = {}
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:  # it has ended since
+            continue
+        if text in command:
+            found[int(entry.name)] = command
+    return found
+
+
+def wait_until(condition: Callable[[], bool], what: str) -> None:
+    """Wait for a condition that comes true by itself."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not condition():
+        if time.monotonic() > deadline:
+            raise TimeoutError(what)
+        time.sleep(0.05)

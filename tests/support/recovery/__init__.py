@@ -1,0 +1,1 @@
+"""Runs of the service through a fixed input, with faults, compared byte by byte."""
