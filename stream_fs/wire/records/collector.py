@@ -207,7 +207,7 @@ def _value_fault(view: DeclaredView, feature: int, value: float, *, sparse: bool
     if value < 0:
         rule = "a sparse pair" if sparse else f"transform {view.transform!r}"
         return "negative", f"{label}: {value!r}, which {rule} does not allow"
-    return "out_of_range", f"{label}: {value!r} is above {LARGEST:g}, the maximum for 'none'"
+    return "out_of_range", f"{label}: {value!r} is above {LARGEST:g}, the most for 'none'"
 
 
 def _all_valid(view: DeclaredView, values: Working) -> bool:
