@@ -118,6 +118,13 @@ class Case:
             kafka=self.kafka,
         )
 
+    @property
+    def rankings(self) -> int:
+        """How many are published of all partitions, where a first chunk needs `FIRST_CHUNK`."""
+        first = FIRST_CHUNK if self.preset == "default" else CHUNK
+        totals = [sum(found) for found in zip(_EARLIER, _LATER, strict=True)]
+        return sum(1 + (total - first) // CHUNK for total in totals)
+
     def _view(self, name: str, dimension: int) -> str:
         lines = [f'[[views]]\nname = "{name}"\ndimension = {dimension}']
         if self.encoding == "packed64":
@@ -143,22 +150,31 @@ class Case:
         ]
 
     def job(self, seed: int = 0, crash: tuple[str, int] | None = None) -> Job:
-        """Two halves of the stream, each followed by a process that merges; `crash` in the first.
+        """Two halves of the stream, each followed by a process that merges.
 
         A process that merges finds no new records, so what it merges does not depend on the time.
+        With a `crash`, a process dies at the n-th occurrence of that step (from 0) in each half;
+        at a step of a merge only in the first one.
         """
         inputs = self.inputs(seed)
         parts = [
             round(len(found) * _EARLIER[n] / (_EARLIER[n] + _LATER[n]))
             for n, found in enumerate(inputs)
         ]
-        steps: list[Step] = [_produce(n, found[: parts[n]]) for n, found in enumerate(inputs)]
-        if crash is not None:
-            steps.append(_life(crash=list(crash)))
-        steps += [_life(), _life(merge=True)]
-        steps += [_produce(n, found[parts[n] :]) for n, found in enumerate(inputs)]
-        steps += [_life(end="die"), _life(), _life(merge=True)]
-        return {"config": self.config, "start": None, "steps": steps}
+        merging = crash is not None and crash[0].startswith("merge")
+        crashes = [] if crash is None else [_life(merge=merging, crash=list(crash))]
+        return {
+            "config": self.config,
+            "start": None,
+            "steps": [
+                *(_produce(n, found[: parts[n]]) for n, found in enumerate(inputs)),
+                *(() if merging else crashes),
+                *(_life(), *(crashes if merging else ()), _life(merge=True)),
+                *(_produce(n, found[parts[n] :]) for n, found in enumerate(inputs)),
+                *(() if merging else crashes),
+                *(_life(end="die"), _life(), _life(merge=True)),
+            ],
+        }
 
 
 def _produce(partition: int, found: Sequence[Input]) -> Step:
@@ -210,3 +226,8 @@ CASES: Final[Sequence[Case]] = (
 def with_linger(case: Case, seconds: float) -> Case:
     """The same with another time to linger."""
     return replace(case, linger=seconds)
+
+
+STEPS: Final = ("updated", "begun", "snapshot sent", "records sent", "committed", "advised")
+"""Of a commit."""
+MERGE_STEPS: Final = ("merge begun", "merge sent", "merge committed")

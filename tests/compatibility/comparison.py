@@ -31,6 +31,8 @@ def differences(before: Any, now: Any, tolerance: float, where: str = "") -> Ite
     elif isinstance(before, float):
         if not abs(before - now) <= tolerance * max(1.0, abs(before)):
             yield f"{where}: {before!r} → {now!r}"
+    elif isinstance(before, bytes) and before != now:
+        yield f"{where}: {_of_bytes(before, now)}"
     elif before != now:
         yield f"{where}: {before!r:.200} → {now!r:.200}"
 
@@ -47,3 +49,12 @@ def _of_arrays(before: Any, now: Any, tolerance: float, where: str) -> Iterator[
     off = float(np.abs(before - now).max(initial=0))
     if not off <= tolerance * scale:
         yield f"{where}: differs by {off:g} of {scale:g}"
+
+
+def _of_bytes(before: bytes, now: bytes) -> str:
+    """Where they begin to differ, and how."""
+    ends = (n for n, (one, other) in enumerate(zip(before, now, strict=False)) if one != other)
+    first = next(ends, min(len(before), len(now)))
+    start = max(0, first - 20)
+    there, here = before[start : first + 40], now[start : first + 40]
+    return f"byte {first} of {len(before)} → {len(now)}: …{there!r} → …{here!r}"

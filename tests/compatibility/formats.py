@@ -5,6 +5,8 @@ A later release may add fields; they are declared here, and nothing else may dif
     records.imputed   of a ranking: by view, how many of the chunk's rows were imputed (`rows`), and
                       the weight n/j with which they count (`weight`)
 
+    `REWORDED`        details of dead letters, which are words
+
 What depends on the bytes of a ranking then differs with it: the id in its headers, its digest in
 the progress record, and the lengths of outputs that a replay notes. `without_additions` takes the
 fields away, and puts in place of those what they would be without.
@@ -15,10 +17,12 @@ from __future__ import annotations
 import hashlib
 import io
 import math
+import re
 import struct
+import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgpack
 import numpy as np
@@ -26,6 +30,11 @@ import orjson
 
 Records = list[list[Any]]
 """Of a partition: offset, timestamp, key, value, headers."""
+REWORDED: Final[Sequence[tuple[str, str]]] = (
+    (r"(.*), the most for 'none'", r"\1, the maximum for 'none'"),
+)
+"""Details of dead letters since release 0.1.0: a pattern of the whole text, and what it became, as
+for `re.sub`."""
 
 _MAGIC: Final = b"stream-fs replay 1\n"
 _FRAME: Final = struct.Struct("<II")
@@ -157,6 +166,35 @@ def letters_by_partition(records: Records) -> dict[bytes, Records]:
     return found
 
 
+def reworded(headers: list[list[Any]]) -> list[list[Any]]:
+    """The headers of a dead letter, of whichever release, in present words."""
+    return [
+        [name, _in_present_words(content) if name == "stream-fs-detail" else content]
+        for name, content in headers
+    ]
+
+
+def _in_present_words(detail: bytes) -> bytes:
+    text = detail.decode()
+    for pattern, words in REWORDED:
+        if re.fullmatch(pattern, text):
+            return re.sub(pattern, words, text).encode()
+    return detail
+
+
+def reworded_letters(records: Records) -> Records:
+    """Dead letters, of whichever release, in present words."""
+    return [[*record[:4], reworded(record[4])] for record in records]
+
+
+def reworded_line(line: bytes) -> bytes:
+    """The same for a line of a replay."""
+    plain = orjson.loads(line)
+    detail = plain["headers"]["stream-fs-detail"].encode()
+    plain["headers"]["stream-fs-detail"] = _in_present_words(detail).decode()
+    return orjson.dumps(plain, option=orjson.OPT_APPEND_NEWLINE)
+
+
 # --- states -----------------------------------------------------------------------------------
 
 
@@ -267,36 +305,59 @@ def ranking_lines(data: bytes, format: str) -> list[bytes]:
     return found
 
 
-def plain_replay(rankings: bytes, checkpoint: bytes, topic: str, format: str) -> tuple[bytes, Any]:
-    """Files of a replay without declared additions: the rankings, and the transactions."""
+class PlainReplay(NamedTuple):
+    """Files of a replay without declared additions, and in present words."""
+
+    rankings: bytes
+    letters: bytes
+    transactions: list[dict[str, Any]]
+
+
+def plain_replay(rankings: bytes, letters: bytes, checkpoint: bytes, format: str) -> PlainReplay:
+    """The files as they would be; so are the lengths that the checkpoint notes of the outputs."""
     end = b"\n" if format == "json" else b""
-    digests: dict[str, str] = {}
-    lengths = {0: 0}
-    plain = b""
-    position = 0
-    for value in ranking_lines(rankings, format):
-        line = stripped(value, format)
-        digests[digest(value)] = digest(line)
-        plain += line + end
-        position += len(value + end)
-        lengths[position] = len(plain)
+    values = ranking_lines(rankings, format)
+    plain = [stripped(value, format) for value in values]
+    digests = {digest(value): digest(line) for value, line in zip(values, plain, strict=True)}
+    lines = letters.splitlines(keepends=True)
+    words = [reworded_line(line) for line in lines]
+    lengths = {
+        "out": _lengths(values, plain, len(end)),
+        "dead": _lengths(lines, words, 0),
+    }
     found = journal(checkpoint)
     for transaction in found:
         transaction["records"] = [
             [offset, key, plain_state(key, value, digests)]
             for offset, key, value in transaction["records"]
         ]
-        outputs = transaction["notes"].get("outputs")
-        if outputs:
-            outputs[topic] = lengths[outputs[topic]]
-    return plain, found
+        outputs = transaction["notes"].get("outputs", {})
+        for topic, length in outputs.items():
+            outputs[topic] = lengths[topic][length]
+    return PlainReplay(b"".join(line + end for line in plain), b"".join(words), found)
+
+
+def _lengths(before: Sequence[bytes], now: Sequence[bytes], more: int) -> dict[int, int]:
+    """By the length of a file up to each line, the length that it has with other lines."""
+    lengths = {0: 0}
+    there = here = 0
+    for one, other in zip(before, now, strict=True):
+        there, here = there + len(one) + more, here + len(other) + more
+        lengths[there] = here
+    return lengths
 
 
 # --- saved selectors --------------------------------------------------------------------------
 
 
+def selector_members(content: bytes) -> dict[str, bytes]:
+    """The arrays of a saved selector as they are in the archive, which has the time in it."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
 def selector_arrays(content: bytes) -> dict[str, Any]:
-    """The arrays of a saved selector; the archive around them has the time in it."""
+    """The same as plain data."""
     with np.load(io.BytesIO(content), allow_pickle=False) as archive:
         found: dict[str, Any] = {name: archive[name] for name in archive.files}
     return {**found, "header": orjson.loads(found["header"].tobytes())}

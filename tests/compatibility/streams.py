@@ -26,7 +26,7 @@ FIRST_TIMESTAMP: Final = 1_700_000_000_000
 
 _STEP: Final = 64
 _MISSING: Final = 0.25
-_BAD_EVERY: Final = 11
+_BAD_EVERY: Final = 7
 _HEADERS: Final[list[list[Any]]] = [
     ["trace", b"\x00\x01"],
     ["origin", None],
@@ -139,9 +139,26 @@ def bad_values(encoding: Encoding, *, framed: bool) -> list[bytes | None]:
         record({third: [1e60] * width}),
         record({third: [0.25] * width}, id="long" * LARGEST_RECORD),
         document({"id": "bare"}, encoding),
+        record({third: "text"}),
+        record({third: 5}),
+        record({third: [[[[0.5]]]]}),
+        record({third: {"i": [0, 1], "x": [1.0]}}),
+        record({third: {"i": [width], "x": [1.0]}}),
+        record({third: {"i": [0], "x": ["one"]}}),
+        record({third: {"i": [0.5], "x": [1.0]}}),
+        record({third: {"i": "0", "x": [1.0]}}),
+        record({third: {"i": [0], "x": "1"}}),
+        record({third: {"index": [0]}}),
+        record({third: [0.5] * width}, id=5),
+        record({third: [0.5] * width}, v=None),
+        record({f"v{number}": None for number in range(300)}),
     ]
     if "json" not in encoding:
         found.append(record({third: [0.5] * (width - 1) + [float("nan")]}))
+        found.append(record({third: [0.5] * (width - 1) + [float("inf")]}))
+        found.append(record({third: b"\x00" * 5}))
+        found.append(record({third: {"i": b"\x00" * 3, "x": b"\x00" * 4}}))
+        found.append(record({third: {"i": b"\x00" * 4, "x": b"\x00" * 3}}))
         found.append(b"\x0c")
     else:
         found += [b"not a record", b'{"v": 1, "views": {']
@@ -150,6 +167,7 @@ def bad_values(encoding: Encoding, *, framed: bool) -> list[bytes | None]:
         found.append(record({first: {"i": [5, 3], "x": [1.0, 1.0]}}))
     if not framed:
         found += [b"", None, b"\xc1\xff", "größer".encode()]
+        found += [b"\x00\x00\x00\x00\x07Avro", b'\xef\xbb\xbf{"v":1}', b"\x82\xa1v\x01"]
     return found
 
 

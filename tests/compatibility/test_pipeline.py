@@ -17,6 +17,7 @@ from tests.compatibility.formats import (
     digests_of,
     letters_by_partition,
     rankings_by_key,
+    reworded_letters,
     state_records,
     without_additions,
 )
@@ -31,7 +32,8 @@ NAMES = sorted(recorded("pipeline"))
 
 def published(topics: Topics, known: Topics | None = None) -> dict[str, Any]:
     """Rankings by key, dead letters and states by partition; `known` rankings have a name."""
-    rankings, letters = topics[RANKINGS][0]["records"], topics[LETTERS][0]["records"]
+    rankings = topics[RANKINGS][0]["records"]
+    letters = reworded_letters(topics[LETTERS][0]["records"])
     named = digests_of(rankings)
     if known is not None:
         named |= digests_of(known[RANKINGS][0]["records"])

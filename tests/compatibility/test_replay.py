@@ -34,17 +34,18 @@ def command(arguments: Sequence[str]) -> None:
 
 def plain(name: str, found: Recorded) -> dict[str, Any]:
     """What the files hold, without what is declared to be added."""
-    rankings, transactions = plain_replay(found.rankings, found.checkpoint, RANKINGS, FORMATS[name])
-    values = ranking_lines(rankings, FORMATS[name])
+    format = FORMATS[name]
+    rankings, letters, transactions = plain_replay(*found[:3], format)
+    values = ranking_lines(rankings, format)
     named = {digest(value): number for number, value in enumerate(values)}
     lengths: dict[str, int] = {}
     for transaction in transactions:
         # They depend on how many digits numbers have; every one was compared with its file above.
         lengths = transaction["notes"].pop("outputs", lengths)
     return {
-        "rankings": [parsed(value, FORMATS[name]) for value in values],
+        "rankings": [parsed(value, format) for value in values],
         "whole": lengths[RANKINGS] == len(rankings),
-        "letters": [json.loads(line) for line in found.letters.splitlines()],
+        "letters": [json.loads(line) for line in letters.splitlines()],
         "states": [states(transaction, named) for transaction in transactions],
         "notes": [transaction["notes"] for transaction in transactions],
         "ends": [transaction["end"] for transaction in transactions],
@@ -63,7 +64,7 @@ def test_a_replay_writes_what_it_did(name: str, tmp_path: Path) -> None:
     recording = recorded("replay")[name]
     folder = Folder(tmp_path, name, recording["config"])
     found = folder.replay(command, recording["contents"])
-    before = plain(name, Recorded(*recording["result"]))
+    before = plain(name, Recorded(*recorded("replay")[name]["result"]))
     assert list(differences(before, plain(name, found), TOLERANCES[name])) == []
 
 
@@ -72,7 +73,7 @@ def test_a_replay_goes_on_from_any_transaction(name: str, tmp_path: Path) -> Non
     recording = recorded("replay")[name]
     recorded_files = Recorded(*recording["result"])
     transactions = len(journal(recorded_files.checkpoint))
-    before = plain(name, recorded_files)
+    before = plain(name, Recorded(*recorded("replay")[name]["result"]))
     for done in range(1, transactions):
         folder = Folder(tmp_path / str(done), name, recording["config"])
         left = folder.lay(recorded_files, done)
