@@ -1,4 +1,4 @@
-"""A stream in which other features lead the ranking of every chunk."""
+"""A stream whose chunks have different leading features."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ clusters = {CLUSTERS}
 [kafka]
 bootstrap = "localhost:9092"
 """
-"""What a service would need for its status page."""
+"""The configuration of a service with this stream."""
 
 
 def drifting_settings(**changes: Any) -> StreamSettings:
@@ -59,7 +59,7 @@ def drifting_settings(**changes: Any) -> StreamSettings:
 
 
 def drifting_records(chunks: int) -> Iterator[bytes]:
-    """Records of two clusters, which other features tell apart in every chunk, ever more so."""
+    """Records of two clusters; each chunk separates them by other features, and more strongly."""
     rng = np.random.default_rng(0)
     for chunk in range(chunks):
         for _ in range(ROWS):

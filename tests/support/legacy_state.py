@@ -19,7 +19,7 @@ from tests.support.simulated_process import STATE
 
 
 def write_state(made: MemoryBroker, partition: Partition, export: Export) -> None:
-    """Put a model there: the snapshot, and the progress record that names it."""
+    """Write a model: the snapshot, and the progress record that names it."""
     keys, number = StateKeys(None, *partition), partition.number
     (newest, *_) = export.progress.snapshots
     first = made.produce(
@@ -33,5 +33,5 @@ def write_state(made: MemoryBroker, partition: Partition, export: Export) -> Non
 
 
 def write_merge(made: MemoryBroker, progress: MergeProgress) -> None:
-    """Put the progress of a merge there."""
+    """Write the progress of a merge."""
     made.produce(STATE, encode_merge_progress(replace(progress, owner=None)), key=LEGACY_MERGE_KEY)

@@ -46,7 +46,7 @@ def more(made: MemoryBroker, partition: int, count: int = 60, seed: int = 9) -> 
 
 
 def outsider(made: MemoryBroker) -> MemoryTransport:
-    """Somebody else in the same group."""
+    """The transport of another process of the group."""
     return MemoryTransport(made, "g", {TOPIC: STATE})
 
 
@@ -64,7 +64,7 @@ def give(
 
 
 def settle(process: SimulatedProcess, rounds: int = 2) -> None:
-    """Work until there is nothing to do, and let the merge look so many times."""
+    """Run until there is nothing to do, with so many refreshes of the merge."""
     for _ in range(rounds):
         assert process.run(120)
         process.now += EVERY
@@ -72,7 +72,7 @@ def settle(process: SimulatedProcess, rounds: int = 2) -> None:
 
 
 def merged_rankings(made: MemoryBroker) -> list[dict[str, Any]]:
-    """In their order."""
+    """All merged rankings, in order."""
     found = [json.loads(value) for _, value, _ in published(made)]
     return [ranking for ranking in found if ranking["scope"] == "merged"]
 
@@ -95,7 +95,7 @@ def places(count: int) -> list[Partition]:
 
 
 def saved_model(made: MemoryBroker, place: Partition) -> Model:
-    """That of the newest snapshot."""
+    """The model of the newest snapshot."""
     log = outsider(made).state_log(place)
     found = _end(locate(log, place, settings().owner, lambda _: None))
     return decode_model(

@@ -1,4 +1,4 @@
-"""Two streams on one input topic, their states, and what an operator does to them."""
+"""Two streams on one input topic, with their states and the commands of an operator."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def rankings(made: MemoryBroker, of: StreamSettings) -> list[dict[str, Any]]:
 
 
 def refuse(made: MemoryBroker, of: StreamSettings, refusal: str) -> None:
-    """A process starts, is refused, and gone."""
+    """A process starts, and is refused."""
     process = SimulatedProcess(made, of)
     with pytest.raises(ForeignState, match=refusal):
         process.run()
@@ -58,7 +58,7 @@ def reset_state(made: MemoryBroker, of: StreamSettings, partition: Partition = P
 
 
 def begun(of: StreamSettings, count: int = 60) -> MemoryBroker:
-    """A stream has folded some records, and its process is gone."""
+    """A stream has processed some records, and its process has ended."""
     made = broker()
     fill(made, VALUES[:count])
     process = SimulatedProcess(made, of)

@@ -165,7 +165,7 @@ class Committing(Running):
         return Retrying(self.context, self.intake, self.base, self.tail, self.batch, self.steps)
 
     def _update_ahead(self) -> bool:
-        """Use the time that the commit takes; whether to go on without a poll.
+        """Use the time that the commit takes; whether to continue without a poll.
 
         A chunk that does not belong to the next batch is not updated, and nothing more is read.
         """

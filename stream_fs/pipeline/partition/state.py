@@ -91,7 +91,7 @@ class State:
         return None
 
     def begin_turn(self) -> None:
-        """Note the time at which the loop comes to this partition."""
+        """Note the time of this turn."""
 
     def receive(self, messages: Sequence[Message]) -> None:
         """Accept messages that follow those received before, if the state accepts any."""

@@ -1,4 +1,4 @@
-"""An operator moves a partition, while a process is at work on it."""
+"""Operations of an operator on a partition that a process is working on."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def sequences(process: SimulatedProcess) -> list[int]:
     return [json.loads(value)["sequence"] for _, value, _ in published(process.broker)]
 
 
-def test_standing_tells_how_far_it_is() -> None:
+def test_the_position_has_the_progress_and_the_bounds_of_the_input() -> None:
     process = begun()
     found = read_position(transport(process.broker), settings(), PLACE)
     assert found.progress is not None
@@ -57,7 +57,7 @@ def test_standing_tells_how_far_it_is() -> None:
     assert found.progress.chunk == 7
 
 
-def test_before_the_first_chunk_it_stands_at_the_beginning() -> None:
+def test_before_the_first_chunk_the_position_is_the_start_of_the_input() -> None:
     made = broker()
     fill(made, VALUES[:5])
     made.delete_below(TOPIC, 0, 2)
@@ -65,7 +65,7 @@ def test_before_the_first_chunk_it_stands_at_the_beginning() -> None:
     assert (found.progress, found.next_offset) == (None, 2)
 
 
-def test_a_forgotten_model_begins_anew_in_the_running_process() -> None:
+def test_after_a_reset_the_running_process_starts_anew() -> None:
     process = begun()
     reset(MemoryTransport(process.broker, "g", {TOPIC: STATE}), settings(), PLACE)
     fill(process.broker, list(records(15, seed=1)))
@@ -76,7 +76,7 @@ def test_a_forgotten_model_begins_anew_in_the_running_process() -> None:
     assert first == again
 
 
-def test_at_an_offset_it_begins_anew_there() -> None:
+def test_after_a_reset_to_an_offset_it_starts_anew_there() -> None:
     process = begun()
     reset_to_offset(
         MemoryTransport(process.broker, "g", {TOPIC: STATE}),
@@ -91,7 +91,7 @@ def test_at_an_offset_it_begins_anew_there() -> None:
     assert [(r["sequence"], r["offsets"]["from"]) for r in after] == [(1, 60), (2, 80), (3, 95)]
 
 
-def test_a_kept_model_goes_on_with_its_sequence() -> None:
+def test_a_kept_model_continues_its_sequence() -> None:
     process = begun()
     reset_to_offset(
         MemoryTransport(process.broker, "g", {TOPIC: STATE}),
@@ -108,7 +108,7 @@ def test_a_kept_model_goes_on_with_its_sequence() -> None:
 
 
 @pytest.mark.parametrize("offset", [-1, 121])
-def test_an_offset_that_the_input_does_not_have_is_refused(offset: int) -> None:
+def test_an_offset_outside_the_input_is_refused(offset: int) -> None:
     process = begun()
     with pytest.raises(InvalidParameter, match=r"holds \[0, 120\)"):
         reset_to_offset(
@@ -120,7 +120,7 @@ def test_an_offset_that_the_input_does_not_have_is_refused(offset: int) -> None:
         )
 
 
-def test_no_model_can_be_kept_where_there_is_none() -> None:
+def test_keeping_a_model_needs_one() -> None:
     made = broker()
     fill(made, VALUES)
     with pytest.raises(InvalidParameter, match="no model"):
@@ -157,7 +157,7 @@ def raced(process: SimulatedProcess) -> Raced:
 
 
 def test_chunks_committed_before_a_reset_owns_the_partition_are_kept() -> None:
-    """Or their numbers would be published again: 1 … 10, 8, 9."""
+    """Otherwise their numbers would be published again: 1 … 10, 8, 9."""
     process = begun()
     reset_to_offset(raced(process), settings(), PLACE, 100, keep_model=True)
     assert sequences(process) == list(range(1, 11))
@@ -181,7 +181,7 @@ def test_chunks_committed_before_an_import_owns_the_partition_leave_its_snapshot
     assert numbers[-1] == numbers[-2] + 1
 
 
-def test_an_export_that_compaction_overtakes_reads_a_newer_snapshot() -> None:
+def test_an_export_reads_a_newer_snapshot_if_compaction_removes_one() -> None:
     process = begun()
     made = process.broker
 
@@ -216,8 +216,8 @@ def transport(made: MemoryBroker) -> MemoryTransport:
 
 
 @pytest.mark.parametrize("orderly", [True, False])
-def test_an_imported_model_goes_on_as_the_first_would_have(orderly: bool) -> None:
-    """On the same input, also where the newest snapshot is older than the last ranking."""
+def test_an_imported_model_continues_as_the_exported_one_would(orderly: bool) -> None:
+    """On the same input, even if the newest snapshot is older than the last ranking."""
     values = list(records(200))
     process = SimulatedProcess(elsewhere(values[:105]), settings())
     assert process.run()
@@ -234,7 +234,7 @@ def test_an_imported_model_goes_on_as_the_first_would_have(orderly: bool) -> Non
         assert published(there) == published(made)[6:]
 
 
-def test_at_another_offset_the_sequence_goes_on() -> None:
+def test_an_import_at_another_offset_continues_the_sequence() -> None:
     export = export_model(transport(begun().broker), settings(), PLACE)
     there = elsewhere(list(records(60, seed=5)))
     taken = import_model(transport(there), settings(), PLACE, export, 10)
@@ -246,7 +246,7 @@ def test_at_another_offset_the_sequence_goes_on() -> None:
     assert found[0]["records"]["total"] == 20 + 6 * 15 + 15
 
 
-def test_a_running_process_takes_notice_of_an_import() -> None:
+def test_a_running_process_continues_from_an_import() -> None:
     export = export_model(transport(begun().broker), settings(), PLACE)
     process = begun()
     import_model(transport(process.broker), settings(), PLACE, export, 0)
@@ -258,7 +258,7 @@ def test_a_running_process_takes_notice_of_an_import() -> None:
     assert sequences(process)[7:9] == [8, 9]
 
 
-def test_the_origin_is_that_of_the_new_place() -> None:
+def test_an_imported_model_has_the_origin_of_its_new_partition() -> None:
     """Two partitions with the same random signs would not be independent."""
     export = export_model(transport(begun().broker), settings(), PLACE)
     there = broker(2)
@@ -270,7 +270,7 @@ def test_the_origin_is_that_of_the_new_place() -> None:
     assert read_manifest(again.snapshot.manifest).origin == "s/in/1"
 
 
-def test_an_offset_that_the_new_input_does_not_have_is_refused() -> None:
+def test_an_import_at_an_offset_outside_the_input_is_refused() -> None:
     export = export_model(transport(begun().broker), settings(), PLACE)
     there = elsewhere(VALUES[:50])
     for offset in (None, 51):
@@ -292,6 +292,6 @@ def test_a_model_of_another_configuration_is_refused() -> None:
     assert read_position(transport(there), settings(), PLACE).progress is None
 
 
-def test_nothing_can_be_exported_before_the_first_chunk() -> None:
+def test_an_export_needs_a_first_chunk() -> None:
     with pytest.raises(InvalidParameter, match="no model yet"):
         export_model(transport(elsewhere(VALUES[:5])), settings(), PLACE)

@@ -1,4 +1,4 @@
-"""Bad records are the end where the chunk is reached that they are in, however they are polled."""
+"""Bad records stop the stream when their chunk is reached, however they were polled."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ FIRST, CHUNK = 20, 15
 
 
 def refused(values: Sequence[bytes], policy: DeadLetterSettings, **changes: Any) -> tuple[str, int]:
-    """What the refusal says, and how many rankings are out then."""
+    """The text of the refusal, and the number of rankings published before it."""
     made = broker()
     fill(made, values)
     process = SimulatedProcess(made, settings(dead_letters=policy), **changes)
@@ -50,7 +50,7 @@ def refused(values: Sequence[bytes], policy: DeadLetterSettings, **changes: Any)
     return str(caught.value), len(published(made))
 
 
-@pytest.mark.parametrize("changes", [{}, {"executor": run_slowly}], ids=["at once", "aside"])
+@pytest.mark.parametrize("changes", [{}, {"executor": run_slowly}], ids=["inline", "in a thread"])
 def test_full_chunks_before_a_bad_record_are_published(changes: dict[str, Any]) -> None:
     text, rankings = refused([*GOOD[:70], BAD, *GOOD[70:]], FAIL, **changes)
     assert rankings == 4
@@ -59,13 +59,13 @@ def test_full_chunks_before_a_bad_record_are_published(changes: dict[str, Any]) 
     assert "this also skips 5 good records: those from offset 65 on" in text
 
 
-def test_what_is_published_is_not_said_to_be_passed_over() -> None:
+def test_published_records_are_not_counted_as_skipped() -> None:
     text, rankings = refused([*GOOD[: FIRST + CHUNK], BAD], FAIL)
     assert rankings == 2
     assert text.endswith(f"`{RESET} --keep-model --to-offset 36`")
 
 
-def test_before_the_first_chunk_there_is_no_model_to_keep() -> None:
+def test_before_the_first_chunk_the_advice_keeps_no_model() -> None:
     text, rankings = refused([*GOOD[:3], BAD], FAIL)
     assert rankings == 0
     assert f"`{RESET} --to-offset 4` (this also skips 3 good records" in text
@@ -79,13 +79,13 @@ def test_full_chunks_before_a_flood_are_published() -> None:
     assert f"`{RESET} --keep-model --to-offset N`, where N is the offset of the first good" in text
 
 
-def test_a_flood_before_the_first_chunk_leaves_no_model_to_keep() -> None:
+def test_the_advice_after_a_flood_before_the_first_chunk_keeps_no_model() -> None:
     text, _ = refused([*GOOD[:3], *[BAD] * 50], FLOOD)
     assert f"`{RESET} --to-offset N`, where N is the offset of the first good record" in text
 
 
 def test_the_advice_after_a_flood_keeps_the_model_and_the_sequence() -> None:
-    """As an operator who follows it finds: what was learnt is not thrown away."""
+    """An operator who follows it does not lose the model."""
     made = broker()
     fill(made, [*GOOD[:65], *[BAD] * 50, *GOOD[65:]])
     of = settings(dead_letters=FLOOD)
@@ -104,7 +104,7 @@ def test_the_advice_after_a_flood_keeps_the_model_and_the_sequence() -> None:
 def outcome(
     values: Sequence[bytes], policy: DeadLetterSettings, cut: ChunkPolicy, size: int
 ) -> Any:
-    """The chunks, and the end if there is one, of records that come so many at a time."""
+    """The chunks of records polled so many at a time, and the refusal, if any."""
     chunker = Chunker(RecordDecoder(settings().views, "msgpack"), policy, 0)
     found: list[tuple[int, ...]] = []
     messages = [
@@ -134,7 +134,7 @@ def outcome(
         ([*GOOD[:30], *[BAD] * 6, *GOOD[30:]], DeadLetterSettings(max_open=5), True),
     ],
 )
-def test_the_end_does_not_depend_on_batches(
+def test_a_refusal_does_not_depend_on_polls(
     values: Sequence[bytes], policy: DeadLetterSettings, ends: bool, cut: ChunkPolicy
 ) -> None:
     one_by_one = outcome(values, policy, cut, 1)
@@ -151,7 +151,7 @@ SHORTENED = "stream-fs-value-sha256"
 def letters_of(
     values: Sequence[bytes], cut: ChunkPolicy, size: int, begun: tuple[int, int] = (0, 0)
 ) -> dict[int, list[Payload]]:
-    """The dead letters of every chunk, of records that come so many at a time.
+    """The dead letters of every chunk of records polled so many at a time.
 
     `begun` is how many chunks there were before, and the offset behind them.
     """
@@ -181,7 +181,7 @@ def shortened(letters: Sequence[Payload]) -> list[bool]:
 @pytest.mark.parametrize(
     "cut", [ChunkPolicy(CHUNK, FIRST), ChunkPolicy(CHUNK, FIRST, 2000)], ids=["count", "span"]
 )
-def test_which_dead_letters_are_shortened_does_not_depend_on_batches_or_on_a_restart(
+def test_shortened_dead_letters_do_not_depend_on_polls_or_restarts(
     cut: ChunkPolicy,
 ) -> None:
     values: list[bytes] = []
@@ -201,7 +201,7 @@ def test_which_dead_letters_are_shortened_does_not_depend_on_batches_or_on_a_res
         assert letters_of(values, cut, 5, (sequence, ENDS[cut, sequence])) == rest
 
 
-def test_the_first_dead_letters_of_a_chunk_are_whole_and_small_ones_always() -> None:
+def test_the_first_and_all_small_dead_letters_of_a_chunk_are_whole() -> None:
     values = [*GOOD[:10], *[LARGE, BAD] * 6, *GOOD[10:FIRST], LARGE, *GOOD[FIRST : FIRST + CHUNK]]
     first, second = letters_of(values, ChunkPolicy(CHUNK, FIRST), 4).values()
     assert shortened(first) == [False, False] * 3 + [True, False] * 3
@@ -225,10 +225,10 @@ def test_the_memory_of_dead_letters_is_bounded(cut: ChunkPolicy) -> None:
     assert held < 6_000_000
 
 
-def test_each_dead_letter_is_measured_a_few_times_however_many_are_held(
+def test_a_dead_letter_is_measured_only_a_few_times(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """An open chunk is looked at with every batch, and may hold ten thousand of them."""
+    """An open chunk may hold ten thousand of them, and is checked after every poll."""
     measured, count = Counter[str](), 200
     measure = dead_letters.message_bytes
 
@@ -259,8 +259,8 @@ def test_occasional_large_bad_records_do_not_stop_a_stream() -> None:
     assert {len(value) for _, value, _ in published(made, LETTERS)} == {len(LARGE), 1024}
 
 
-def test_what_an_earlier_life_has_dealt_with_is_endured() -> None:
-    """A stricter policy is for what comes, not for what is computed again."""
+def test_bad_records_accepted_before_a_restart_do_not_stop_a_replay() -> None:
+    """A stricter policy applies to new records only."""
     made = broker()
     fill(made, [*GOOD[:50], BAD, *GOOD[50:]])
     assert not SimulatedProcess(made, settings(), ("updated", 4)).run()

@@ -1,16 +1,13 @@
-"""Being fenced is the end only where it happens again and again, and by somebody else."""
+"""Consecutive fencings by another process end this one; fencings in an outage do not."""
 
 from __future__ import annotations
 
 import pytest
 
-from stream_fs.errors import FencedError, NoOwnership, RetriableError
+from stream_fs.errors import FencedError, NoOwnership
 from stream_fs.pipeline import events
-from stream_fs.pipeline.fencing import MAX_FENCINGS
-from stream_fs.pipeline.partition.task import PartitionTask
-from stream_fs.pipeline.ports import Partition
+from stream_fs.pipeline.fencing import MAX_FENCINGS, QUIET_SECONDS, FencingCounter
 from tests.support.simulated_process import (
-    TOPIC,
     SimulatedProcess,
     broker,
     fill,
@@ -24,7 +21,7 @@ VALUES = list(records(250))
 
 
 @pytest.mark.parametrize("outcome_unknown", [False, True])
-def test_fences_in_a_row_are_the_end_where_another_is_to_blame(outcome_unknown: bool) -> None:
+def test_consecutive_fencings_by_another_process_are_final(outcome_unknown: bool) -> None:
     made = broker()
     fill(made, VALUES)
     for _ in range(2 * MAX_FENCINGS):
@@ -40,29 +37,18 @@ def test_fences_in_a_row_are_the_end_where_another_is_to_blame(outcome_unknown: 
         process.until(lambda: False, turns=10_000)
 
 
-def test_what_hinders_a_restore_is_known_until_it_is_over() -> None:
-    made = broker()
-    fill(made, VALUES)
-    made.fail_next("acquire", RetriableError("no coordinator"))
-    process = SimulatedProcess(made, settings())
-    process.until(lambda: bool(process.of(events.RestoreFailed)))
-    assert process.worker.restore_error == "in/0: no coordinator"
-    assert not process.worker.ready
-    process.until(lambda: process.worker.ready)
-    assert process.worker.restore_error is None
+def test_a_quiet_minute_resets_the_count() -> None:
+    counter = FencingCounter("in/0", lambda: 1.0)
+    for number in range(3 * MAX_FENCINGS):
+        assert counter.note(number * (QUIET_SECONDS + 1), FencedError("again")) is None
 
 
-def test_readiness_can_be_asked_for_in_a_rebalance(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As other threads do, while the loop takes partitions and gives them up."""
-    made = broker(3)
-    process = SimulatedProcess(made, settings())
-    process.until(lambda: process.worker.ready)
-    gone = iter([Partition(TOPIC, 2)])
-
-    def moving(task: PartitionTask) -> events.Phase:
-        for partition in gone:
-            process.worker.lost([partition])
-        return task._state.phase
-
-    monkeypatch.setattr(PartitionTask, "phase", property(moving))
-    assert process.worker.ready
+def test_the_delay_doubles_and_ends_once() -> None:
+    counter = FencingCounter("in/0", lambda: 1.0)
+    for delay in (2.0, 4.0, 8.0):
+        assert not counter.waiting
+        assert counter.note(10.0, FencedError("again")) is None
+        assert counter.waiting
+        assert not counter.retry_due(9.9 + delay)
+        assert counter.retry_due(10.0 + delay)
+        assert not counter.retry_due(10.0 + delay)

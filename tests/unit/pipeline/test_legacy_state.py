@@ -1,4 +1,4 @@
-"""Legacy states are migrated, once, by the stream and group that wrote them."""
+"""A legacy state is migrated once, by the stream and group that wrote it."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_its_previous_owner_is_fenced_before_it_is_read() -> None:
         old.commit()
 
 
-def test_what_is_left_of_it_refuses_releases_that_would_begin_anew() -> None:
+def test_its_marker_is_refused_by_older_releases() -> None:
     made = legacy(BLUE)
     assert SimulatedProcess(made, BLUE).run()
     newest: dict[bytes, bytes | None] = {m.key: m.value for m in made.committed(STATE) if m.key}
@@ -110,14 +110,14 @@ def test_what_is_left_of_it_refuses_releases_that_would_begin_anew() -> None:
 
 @pytest.mark.parametrize("call", ["begin", "send", "commit"])
 @pytest.mark.parametrize("after_effect", [False, True])
-def test_a_migration_that_fails_is_done_again(call: Any, after_effect: bool) -> None:
+def test_a_failed_migration_is_repeated(call: Any, after_effect: bool) -> None:
     made = legacy(BLUE)
     made.fail_next(call, AbortableError("no"), after_effect=after_effect and call != "begin")
     assert SimulatedProcess(made, BLUE).run()
     assert [ranking["sequence"] for ranking in rankings(made, BLUE)] == [4, 5, 6, 7]
 
 
-def test_the_legacy_state_of_another_stream_is_left_alone() -> None:
+def test_the_legacy_state_of_another_stream_is_not_changed() -> None:
     made = legacy(BLUE)
     teal = SimulatedProcess(made, TEAL)
     assert teal.run()
@@ -127,7 +127,7 @@ def test_the_legacy_state_of_another_stream_is_left_alone() -> None:
     assert [ranking["sequence"] for ranking in rankings(made, BLUE)] == [4, 5, 6, 7]
 
 
-def test_a_stream_that_was_renamed_before_does_not_begin_anew() -> None:
+def test_a_stream_renamed_before_its_migration_is_refused() -> None:
     """The offsets of its group show that it is not a new one."""
     made = legacy(BLUE)
     renamed = settings(stream="azure", group="blue")
@@ -146,7 +146,9 @@ def test_a_stream_that_was_renamed_before_does_not_begin_anew() -> None:
     assert read_position(transport(made, BLUE), BLUE, PLACE).progress is not None
 
 
-def test_another_stream_whose_group_has_read_the_topic_begins_as_the_refusal_says() -> None:
+def test_another_stream_whose_group_has_read_the_topic_starts_by_the_advice_of_the_refusal() -> (
+    None
+):
     made = legacy(BLUE)
     made.commit_group_offsets("teal", {PLACE: 50})
     refuse(made, TEAL, "--to-offset N")
@@ -167,7 +169,7 @@ def test_a_legacy_state_beside_a_stream_of_the_same_name_is_not_migrated() -> No
 
 
 def test_a_legacy_state_of_another_group_is_refused_until_it_is_claimed() -> None:
-    """The same name, and a group that has committed nothing: another one may be at work."""
+    """The same name, and a group that has committed nothing: the other group may be running."""
     made = legacy(BLUE)
     other = settings(stream="blue", group="other")
     refusal = "group 'other' has committed no offset.*--keep-model --to-offset 50`"
@@ -184,7 +186,7 @@ def test_a_legacy_state_of_another_group_is_refused_until_it_is_claimed() -> Non
     assert [ranking["sequence"] for ranking in rankings(made, other)] == [4, 5, 6, 7]
 
 
-def test_a_legacy_state_before_the_first_chunk_says_where_to_begin() -> None:
+def test_a_legacy_state_before_the_first_chunk_has_the_offset_to_start_at() -> None:
     """As an older release left it with `start = "latest"`; its group has committed nothing yet."""
     first = broker()
     fill(first, VALUES[:10])
@@ -200,7 +202,7 @@ def test_a_legacy_state_before_the_first_chunk_says_where_to_begin() -> None:
     assert rankings(made, BLUE)[0]["offsets"]["from"] == 10
 
 
-def test_an_older_release_is_fenced_and_refuses_where_there_was_no_state_yet() -> None:
+def test_an_older_release_is_fenced_and_refuses_even_without_a_state() -> None:
     made = broker()
     fill(made, VALUES[:10])
     old = transport(made, BLUE).publisher(PLACE, legacy=True)
@@ -215,7 +217,7 @@ def test_an_older_release_is_fenced_and_refuses_where_there_was_no_state_yet() -
         decode_progress(record[0] or b"")  # version 2, and nothing but the owner
 
 
-def test_an_older_release_that_comes_back_voids_the_migration() -> None:
+def test_an_older_release_that_acquires_the_partition_fails_the_migration() -> None:
     made = legacy(BLUE)
     comes_back = [True]
 
@@ -234,7 +236,7 @@ def test_an_older_release_that_comes_back_voids_the_migration() -> None:
     assert marker_owner(last(made, StateKeys(None, *PLACE).progress)) == BLUE.owner
 
 
-def test_a_legacy_record_that_cannot_be_read_does_not_stop_another_stream() -> None:
+def test_an_unreadable_legacy_record_does_not_stop_another_stream() -> None:
     made = broker()
     fill(made, VALUES)
     made.produce(STATE, b"junk", key=StateKeys(None, *PLACE).progress)
@@ -243,8 +245,8 @@ def test_a_legacy_record_that_cannot_be_read_does_not_stop_another_stream() -> N
     assert rankings(made, TEAL)
 
 
-def test_a_legacy_record_that_cannot_be_read_is_refused_where_the_group_has_read() -> None:
-    """It may be this stream's: its model and the sequence of its rankings are not thrown away."""
+def test_an_unreadable_legacy_record_is_refused_if_the_group_has_read_the_partition() -> None:
+    """It may be this stream's, whose model and sequence would be lost."""
     made = legacy(BLUE)
     made.produce(STATE, b"junk", key=StateKeys(None, *PLACE).progress)
     process = SimulatedProcess(made, BLUE)
@@ -272,7 +274,7 @@ def test_a_legacy_model_is_kept_at_another_offset() -> None:
     assert (ranking["sequence"], ranking["offsets"]["from"]) == (4, 100)
 
 
-def test_a_legacy_merge_goes_on_without_a_gap() -> None:
+def test_a_legacy_merge_continues_without_a_gap() -> None:
     first = stream()
     process = SimulatedProcess(first, merging())
     settle(process)
@@ -301,7 +303,7 @@ def test_a_legacy_merge_goes_on_without_a_gap() -> None:
     assert marker_owner(left or b"") == merging().owner
 
 
-def test_the_legacy_merge_of_another_group_is_left_alone() -> None:
+def test_the_legacy_merge_of_another_group_is_not_changed() -> None:
     """A member that has only the first partition, without a state, is not refused itself."""
     first = stream()
     process = SimulatedProcess(first, merging())
@@ -320,7 +322,7 @@ def test_the_legacy_merge_of_another_group_is_left_alone() -> None:
     assert decode_merge_progress(last(made, LEGACY_MERGE_KEY)) == replace(before, owner=None)
 
 
-def test_a_legacy_merge_of_topics_that_are_not_read_is_left_alone() -> None:
+def test_a_legacy_merge_of_other_topics_is_not_changed() -> None:
     made = stream()
     parts = (MergedPart("elsewhere", 0, 3),)
     write_merge(
@@ -332,7 +334,7 @@ def test_a_legacy_merge_of_topics_that_are_not_read_is_left_alone() -> None:
     assert sequences(made)[0] == 1
 
 
-def test_the_legacy_merge_of_another_stream_is_left_alone() -> None:
+def test_the_legacy_merge_of_another_stream_is_not_changed() -> None:
     first = stream()
     blue = merging(stream="blue", group="blue")
     process = SimulatedProcess(first, blue)

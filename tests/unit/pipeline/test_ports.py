@@ -1,4 +1,4 @@
-"""The broker in memory keeps the contract of the pipeline's ports."""
+"""The broker in memory fulfils the contract of the pipeline's ports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A state belongs to a stream and its group: streams side by side, and renamed ones."""
+"""A state belongs to a stream and its group: several streams on a topic, and renamed ones."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ from tests.support.two_streams import (
 )
 
 
-def test_two_streams_on_one_topic_do_not_touch_each_other() -> None:
+def test_two_streams_on_one_topic_are_independent() -> None:
     made = begun(BLUE)
     teal = SimulatedProcess(made, TEAL)
     for number, value in enumerate(VALUES[60:], 60):
@@ -74,7 +74,7 @@ def test_they_do_not_fence_each_other() -> None:
     assert [len(rankings(made, of)) for of in (BLUE, TEAL)] == [7, 7]
 
 
-def test_a_reset_concerns_one_of_them() -> None:
+def test_a_reset_changes_only_one_of_them() -> None:
     made = begun(BLUE)
     assert SimulatedProcess(made, TEAL).run()
     reset(transport(made, TEAL), TEAL, PLACE)
@@ -125,7 +125,7 @@ def test_a_stream_with_the_name_or_the_group_of_another_is_refused(
     assert made.log(STATE, 0).end == before
 
 
-def test_a_renamed_stream_takes_its_model_along_as_the_refusal_says() -> None:
+def test_a_renamed_stream_keeps_its_model_by_the_advice_of_the_refusal() -> None:
     made = begun(BLUE)
     renamed = settings(stream="azure", group="blue")
     export = export_model(transport(made, BLUE), BLUE, PLACE)
@@ -141,7 +141,7 @@ def test_a_renamed_stream_takes_its_model_along_as_the_refusal_says() -> None:
     assert len(state_errors(transport(made, BLUE), BLUE, [PLACE])) == 1
 
 
-def test_a_stream_that_was_reset_may_begin_anew_beside_a_legacy_state() -> None:
+def test_a_reset_stream_may_start_anew_beside_a_legacy_state() -> None:
     made = legacy(BLUE)
     process = SimulatedProcess(made, TEAL)
     assert process.run()
@@ -153,7 +153,7 @@ def test_a_stream_that_was_reset_may_begin_anew_beside_a_legacy_state() -> None:
     assert [ranking["sequence"] for ranking in rankings(made, TEAL)] == 2 * list(range(1, 8))
 
 
-def test_a_reset_mends_a_progress_record_that_cannot_be_read() -> None:
+def test_a_reset_replaces_an_unreadable_progress_record() -> None:
     made = begun(BLUE)
     made.produce(STATE, b"junk", key=BLUE.keys(PLACE).progress)
     with pytest.raises(CorruptProgress):
@@ -177,7 +177,7 @@ NAMESAKE = settings(stream="blue", group="teal", rankings_topic="out")
 
 
 def race(made: MemoryBroker, executor: Executor, seed: int) -> list[SimulatedProcess]:
-    """Two streams of one name take turns as chance decides; those that were not refused."""
+    """Two streams of one name take random turns; the processes that were not refused."""
     chance = random.Random(seed)
     alive = [SimulatedProcess(made, of, executor=executor) for of in (BLUE, NAMESAKE)]
     for _ in range(800):
@@ -191,8 +191,8 @@ def race(made: MemoryBroker, executor: Executor, seed: int) -> list[SimulatedPro
 
 
 @pytest.mark.parametrize("executor", [run_inline, run_slowly])
-def test_of_two_that_start_at_the_same_time_one_publishes(executor: Executor) -> None:
-    """Neither has a state when it takes its partition over, and the other one leaves none."""
+def test_of_two_streams_that_start_at_the_same_time_one_publishes(executor: Executor) -> None:
+    """Neither has a state when it acquires its partition, and the refused one leaves none."""
     for seed in range(40):
         made = broker()
         fill(made, VALUES)
@@ -203,7 +203,7 @@ def test_of_two_that_start_at_the_same_time_one_publishes(executor: Executor) ->
 
 
 def test_a_start_is_recorded_with_the_first_chunk() -> None:
-    """Until then the configuration may change, and retention may delete what was not used."""
+    """Until then the configuration may change, and retention may delete unused records."""
     made = broker()
     fill(made, VALUES[:10])
     process = SimulatedProcess(made, BLUE)
@@ -216,7 +216,7 @@ def test_a_start_is_recorded_with_the_first_chunk() -> None:
     assert rankings(made, BLUE)[0]["offsets"]["from"] == 5
 
 
-def test_a_start_is_recorded_however_long_the_broker_is_silent(
+def test_a_start_is_recorded_even_if_the_broker_does_not_answer_at_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     made = broker()

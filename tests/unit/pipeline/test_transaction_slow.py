@@ -1,4 +1,4 @@
-"""A transaction that takes its time is the affair of its own partition alone."""
+"""A slow transaction does not block other partitions."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from tests.support.simulated_process import (
 
 SLOW = Partition(TOPIC, 1)
 HANG_SECONDS = 20.0
-"""At most, so that a test of what would hang for ever fails instead."""
+"""After which a call that would hang for ever makes its test fail."""
 TURNS = 200_000
-"""More than are needed while threads do what they are asked."""
+"""More than are needed while jobs run in other threads."""
 FAST_CHUNKS, SLOW_CHUNKS = 29, 46
 CHUNKS = FAST_CHUNKS + SLOW_CHUNKS
 VALUES = list(records(450)), list(records(700, seed=1))
@@ -37,7 +37,7 @@ Call = Literal["send", "commit", "abort"]
 
 
 class Gate:
-    """Where calls of the slow partition wait."""
+    """Blocks the calls of the slow partition until it is opened."""
 
     def __init__(self, call: Call) -> None:
         self.call = call
@@ -71,7 +71,7 @@ class SlowPublisher(MemoryPublisher):
 
 
 class SlowTransport(MemoryTransport):
-    """Only the calls of one partition take their time."""
+    """The calls of one partition are slow."""
 
     gate: Gate
 
@@ -106,7 +106,7 @@ def filled() -> MemoryBroker:
 
 
 @pytest.mark.parametrize("call", ["send", "commit", "abort"])
-def test_the_others_go_on(call: Call) -> None:
+def test_other_partitions_continue(call: Call) -> None:
     made, gate = filled(), Gate(call)
     process = process_with(made, gate)
     process.until(gate.reached.is_set, TURNS)
@@ -123,20 +123,20 @@ def test_the_others_go_on(call: Call) -> None:
 
 
 @pytest.mark.parametrize("call", ["send", "commit", "abort"])
-def test_an_end_in_order_does_not_wait_longer_than_its_grace(call: Call) -> None:
+def test_a_graceful_shutdown_is_limited_by_its_grace_time(call: Call) -> None:
     made, gate = filled(), Gate(call)
     process = process_with(made, gate)
     process.until(gate.reached.is_set, TURNS)
     process.worker.stop()
     assert not gate.expired
-    heir = SimulatedProcess(made, settings(merge_every=None))
-    heir.until(lambda: len(published(made)) == CHUNKS)
-    gate.open.set()  # too late: what was under way is void
+    successor = SimulatedProcess(made, settings(merge_every=None))
+    successor.until(lambda: len(published(made)) == CHUNKS)
+    gate.open.set()  # too late: the transaction was aborted
     assert sorted(published(made)) == expected()
 
 
 def expected() -> list[tuple[Any, ...]]:
-    """What an undisturbed process publishes."""
+    """The records that an undisturbed process publishes."""
     made = filled()
     SimulatedProcess(made, settings(merge_every=None)).until(lambda: len(published(made)) == CHUNKS)
     return sorted(published(made))

@@ -10,7 +10,7 @@ PLACE = Partition(TOPIC, 0)
 VALUES = list(records(100))
 
 
-def test_it_is_what_was_not_received() -> None:
+def test_the_lag_counts_records_that_were_not_received() -> None:
     made = broker()
     fill(made, VALUES[:60])
     process = SimulatedProcess(made, settings())

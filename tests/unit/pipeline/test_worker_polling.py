@@ -1,4 +1,4 @@
-"""A member polls however long its work takes: one that does not is expelled from the group."""
+"""A member polls in time however long its work takes, or it would be expelled."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from tests.support.simulated_process import (
 
 CHUNK_SECONDS = 0.4
 PARTITIONS = 8
-MOST_SECONDS = 2.0
-"""Without a poll; one chunk more may be under way."""
+MAX_SECONDS = 2.0
+"""Between two polls; one more chunk may be in progress."""
 
 
 class Slow(SimulatedProcess):
-    """Its chunks take their time; remembers when it has polled."""
+    """Its chunks are slow; records the times of its polls."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -50,33 +50,33 @@ class Slow(SimulatedProcess):
         patch.setattr(MemoryInput, "poll", observed)
 
 
-def longest_silence(process: Slow) -> float:
+def longest_interval(process: Slow) -> float:
     return max(later - earlier for earlier, later in pairwise([*process.polls, process.now]))
 
 
-def test_with_many_chunks_of_one_poll(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_polls_between_many_chunks_of_one_poll(monkeypatch: pytest.MonkeyPatch) -> None:
     values = list(records(450))
     made = broker()
     fill(made, values)
     process = Slow(made, settings())
     process.observe_polls(monkeypatch)
     process.until(lambda: len(process.of(events.ChunkCommitted)) == 29)
-    assert longest_silence(process) < MOST_SECONDS
+    assert longest_interval(process) < MAX_SECONDS
     with undisturbed(values) as expected:
         assert published(made) == published(expected)
 
 
-def test_with_chunks_of_many_partitions(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_polls_between_chunks_of_many_partitions(monkeypatch: pytest.MonkeyPatch) -> None:
     made = broker(PARTITIONS)
     for number in range(PARTITIONS):
         fill(made, list(records(40, seed=number)), number)
     process = Slow(made, settings())
     process.observe_polls(monkeypatch)
     process.until(lambda: len(process.of(events.ChunkCommitted)) == PARTITIONS)
-    assert longest_silence(process) < MOST_SECONDS
+    assert longest_interval(process) < MAX_SECONDS
 
 
-def test_what_is_read_ahead_does_not_grow_with_the_lag(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_received_records_do_not_grow_with_the_lag(monkeypatch: pytest.MonkeyPatch) -> None:
     made = broker()
     fill(made, list(records(3000)))
     process = Slow(made, settings())
@@ -86,7 +86,7 @@ def test_what_is_read_ahead_does_not_grow_with_the_lag(monkeypatch: pytest.Monke
     assert waiting < 500 + 15 + CHUNK_SECONDS * 500 / 15
 
 
-def test_a_partition_that_goes_meanwhile_is_given_up() -> None:
+def test_a_partition_that_is_revoked_meanwhile_is_released() -> None:
     made = broker(2)
     for number in range(2):
         fill(made, list(records(450, seed=number)), number)

@@ -1,4 +1,4 @@
-"""The merged ranking: what is in it, and how often it is published."""
+"""The content of merged rankings, and how often they are published."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_the_merged_ranking_lists_the_newest_snapshots() -> None:
     assert last_sources(made) == {0: 4, 1: 4, 2: 4}
 
 
-def test_every_merged_ranking_can_be_made_again_from_what_it_lists() -> None:
+def test_a_merged_ranking_can_be_rebuilt_from_the_models_that_it_lists() -> None:
     made = stream()
     process = SimulatedProcess(made, merging())
     settle(process)
@@ -79,7 +79,7 @@ def test_every_merged_ranking_can_be_made_again_from_what_it_lists() -> None:
     assert last["records"]["total"] == sum(one.state.total for one in models.values())
 
 
-def test_dead_letters_are_those_of_all_partitions_since_they_began() -> None:
+def test_dead_letters_are_counted_over_all_partitions_and_chunks() -> None:
     made = broker(2)
     for number in range(2):
         fill(made, list(records(80, seed=number, bad_every=9)), number)
@@ -92,7 +92,7 @@ def test_dead_letters_are_those_of_all_partitions_since_they_began() -> None:
     assert merged_rankings(made)[-1]["records"]["dead_letters"] == sum(letters.values()) > 5
 
 
-def test_the_selection_is_told_against_the_merged_ranking_before() -> None:
+def test_the_selection_is_compared_with_the_previous_merged_ranking() -> None:
     made = stream(count=60)
     process = SimulatedProcess(made, merging())
     for seed in (20, 30):
@@ -125,7 +125,7 @@ def test_one_partition_needs_no_merged_ranking() -> None:
     assert not process.of(events.MergeAcquired), "and no publisher for it"
 
 
-def test_none_is_published_where_none_is_wanted() -> None:
+def test_merged_rankings_can_be_turned_off() -> None:
     made = stream()
     process = SimulatedProcess(made, merging(merge_every=None))
     settle(process)
@@ -134,7 +134,7 @@ def test_none_is_published_where_none_is_wanted() -> None:
 
 
 class Timed(list[Event]):
-    """Events, and when merged rankings were among them."""
+    """Events, with the times of merged rankings."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -149,19 +149,21 @@ class Timed(list[Event]):
 
 def test_the_rate_is_limited() -> None:
     made = stream(count=20)
-    told = Timed()
-    process = told.process = SimulatedProcess(made, merging(checkpoint_every=1), events=told)
+    observed = Timed()
+    process = observed.process = SimulatedProcess(
+        made, merging(checkpoint_every=1), events=observed
+    )
     for number in range(60):  # more is new than may be published
         more(made, number % 3, 15, seed=number)
         assert process.run(12)
         process.now += EVERY / 10
-    assert len(told.times) >= 4
-    waits = [after - before for before, after in itertools.pairwise(told.times)]
+    assert len(observed.times) >= 4
+    waits = [after - before for before, after in itertools.pairwise(observed.times)]
     assert min(waits) >= EVERY
     assert max(waits) < 2 * EVERY
 
 
-def test_a_look_comes_to_its_end_where_every_turn_takes_long() -> None:
+def test_a_refresh_ends_even_if_every_turn_is_slow() -> None:
     made = stream(partitions=6)
     process = SimulatedProcess(made, merging())
     process.until(lambda: all(not task.busy for task in process.worker.tasks) and process.now > 0.1)
@@ -172,7 +174,7 @@ def test_a_look_comes_to_its_end_where_every_turn_takes_long() -> None:
     assert not process.of(events.SourceSkipped)
 
 
-def test_nothing_new_nothing_published() -> None:
+def test_nothing_is_published_without_a_new_snapshot() -> None:
     made = stream()
     process = SimulatedProcess(made, merging())
     settle(process)
@@ -182,7 +184,7 @@ def test_nothing_new_nothing_published() -> None:
     assert made.log(STATE, 0).end == end
 
 
-def test_what_cannot_be_merged_is_refused_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_models_that_cannot_be_merged_are_refused_once(monkeypatch: pytest.MonkeyPatch) -> None:
     made = stream()
     process = SimulatedProcess(made, merging())
     monkeypatch.setattr(message, "merge", lambda _: not_finite(made))
@@ -196,7 +198,7 @@ def test_what_cannot_be_merged_is_refused_once(monkeypatch: pytest.MonkeyPatch) 
     assert sequences(made) == [1]
 
 
-def test_other_parameters_begin_another_comparison() -> None:
+def test_rankings_of_other_parameters_are_not_compared() -> None:
     made = stream()
     assert SimulatedProcess(made, merging(merge_every=None)).run()
     models = {place: saved_model(made, place) for place in places(3)}
@@ -209,7 +211,7 @@ def test_other_parameters_begin_another_comparison() -> None:
 
 
 def test_the_overlap_of_merged_rankings_is_that_of_the_leading_features() -> None:
-    """Also where all features are published; their order is not in the merge's progress."""
+    """Even if all features are published, since the progress does not keep their order."""
     every = {"merge_every": EVERY, "checkpoint_every": 1}
     made = broker(2)
     process = SimulatedProcess(made, drifting_settings(**every))
@@ -227,10 +229,10 @@ def test_the_overlap_of_merged_rankings_is_that_of_the_leading_features() -> Non
     assert merged_rankings(made)[-1]["selection"]["wide"]["overlap"] == 1
 
     process.kill()
-    heir = SimulatedProcess(made, drifting_settings(**every))
+    successor = SimulatedProcess(made, drifting_settings(**every))
     fill(made, values[:ROWS], 0)
-    settle(heir)
-    first, *_ = heir.of(events.MergedCommitted)
+    settle(successor)
+    first, *_ = successor.of(events.MergedCommitted)
     assert (first.sequence, first.overlap) == (last.sequence + 1, {})
 
 

@@ -1,4 +1,4 @@
-"""Who merges, and that nothing is lost or doubled wherever the merge fails or moves."""
+"""Ownership of the merge: no merged ranking is lost or repeated when it fails or moves."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ STEPS = ["merge begun", "merge sent", "merge committed"]
 
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("survived", [0, 1, 2])
-def test_a_crash_at_any_step_leaves_no_gap_and_nothing_twice(step: str, survived: int) -> None:
+def test_a_crash_at_any_step_leaves_no_gap_and_no_repetition(step: str, survived: int) -> None:
     made = stream(count=20)
     deaths = 0
     for number in range(8):
@@ -49,13 +49,13 @@ def test_a_crash_at_any_step_leaves_no_gap_and_nothing_twice(step: str, survived
 
 
 def later(process: SimulatedProcess) -> SimulatedProcess:
-    """It is time for the next merged ranking."""
+    """Let the time for the next merged ranking pass."""
     process.now += EVERY
     return process
 
 
 def undisturbed(made: MemoryBroker) -> None:
-    """A process that is long enough for one merged ranking."""
+    """Run a process that publishes one merged ranking."""
     process = SimulatedProcess(made, merging(checkpoint_every=1))
     assert process.run(60)
     process.kill()
@@ -72,7 +72,7 @@ def undisturbed(made: MemoryBroker) -> None:
         ("commit", AbortableError, False),
     ],
 )
-def test_a_failed_call_is_made_good(
+def test_a_failed_call_is_repeated(
     call: Call, error: type[RetriableError | AbortableError], after_effect: bool
 ) -> None:
     made = stream()
@@ -90,7 +90,7 @@ def test_a_failed_call_is_made_good(
     assert sequences(made) == [1, 2]
 
 
-def test_taking_over_is_tried_again() -> None:
+def test_acquiring_is_retried() -> None:
     made = stream()
     process = SimulatedProcess(made, merging())
     for _ in range(4):  # of three tasks and of the merge
@@ -101,17 +101,17 @@ def test_taking_over_is_tried_again() -> None:
     assert last_sources(made) == {0: 1, 1: 1, 2: 1}
 
 
-def test_a_zombie_is_fenced_and_the_heir_goes_on() -> None:
+def test_a_zombie_is_fenced_and_the_next_owner_continues() -> None:
     made = stream(count=20)
     zombie = SimulatedProcess(made, merging(checkpoint_every=1))
     settle(zombie)
     assert sequences(made) == [1]
     zombie.kill()  # the group believes so
-    heir = SimulatedProcess(made, merging(checkpoint_every=1))
+    successor = SimulatedProcess(made, merging(checkpoint_every=1))
     for number in (0, 1):
         more(made, number, 15)
-        settle(heir)
-    (taken,) = heir.of(events.MergeAcquired)
+        settle(successor)
+    (taken,) = successor.of(events.MergeAcquired)
     assert taken.sequence == 1
     assert sequences(made) == [1, 2, 3]
     zombie.worker._tasks.clear()  # or these would be fenced first
@@ -121,7 +121,7 @@ def test_a_zombie_is_fenced_and_the_heir_goes_on() -> None:
     assert sequences(made) == [1, 2, 3]
 
 
-def test_who_is_fenced_again_and_again_gives_up() -> None:
+def test_consecutive_fencings_are_final() -> None:
     made = stream(count=20)
     process = SimulatedProcess(made, merging(checkpoint_every=1))
     settle(process)
@@ -130,7 +130,7 @@ def test_who_is_fenced_again_and_again_gives_up() -> None:
     assert [event.outcome for event in process.of(events.MergeFailed)] == ["fenced"] * 5
 
 
-def test_a_commit_of_unknown_outcome_is_not_another_owners_doing() -> None:
+def test_a_commit_of_unknown_outcome_does_not_count_as_fencing() -> None:
     made = stream(count=20)
     process = SimulatedProcess(made, merging(checkpoint_every=1))
     settle(process)
@@ -146,7 +146,7 @@ def test_a_commit_of_unknown_outcome_is_not_another_owners_doing() -> None:
 
 
 def contested(process: SimulatedProcess) -> None:
-    """Somebody else takes the merge over whenever there is something to publish."""
+    """Another process acquires the merge whenever there is something to publish."""
     for number in range(20):
         outsider(process.broker).merge_publisher().acquire()
         more(process.broker, 0, 15, seed=number)
@@ -154,7 +154,7 @@ def contested(process: SimulatedProcess) -> None:
         process.now += EVERY
 
 
-def test_the_merge_goes_with_the_first_partition() -> None:
+def test_the_merge_moves_with_the_first_partition() -> None:
     made = stream(partitions=4, count=20)
     one = SimulatedProcess(made, merging(checkpoint_every=1))
     settle(one)

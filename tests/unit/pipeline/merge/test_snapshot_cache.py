@@ -1,4 +1,4 @@
-"""What goes into the merge: partitions that come later, begin anew, or cannot be read."""
+"""The models of a merge: partitions that are added, reset, or cannot be read."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.support.simulated_process import DIMENSIONS, STATE, TOPIC, SimulatedP
 LAST = Partition(TOPIC, 2)
 
 
-def test_a_partition_without_a_full_chunk_does_not_hold_it_up() -> None:
+def test_a_partition_without_a_full_chunk_does_not_block_the_merge() -> None:
     made = broker(3)
     for number, count in enumerate((60, 5, 60)):
         more(made, number, count, seed=number)
@@ -37,7 +37,7 @@ def test_a_partition_without_a_full_chunk_does_not_hold_it_up() -> None:
     assert last_sources(made) == {0: 1, 1: 1, 2: 1}
 
 
-def test_partitions_that_are_added_join() -> None:
+def test_added_partitions_are_merged() -> None:
     made = stream(partitions=1)
     process = SimulatedProcess(made, merging())
     settle(process)
@@ -56,7 +56,7 @@ def test_a_snapshot_of_another_configuration_is_left_out() -> None:
     foreign = SimulatedProcess(made, merging(params=other, merge_every=None))
     foreign.until(lambda: made.log(STATE, 2).end > 3)
     foreign.kill()
-    for number in (0, 1):  # these begin anew
+    for number in (0, 1):  # these start anew
         reset(outsider(made), merging(), Partition(TOPIC, number))
     process = SimulatedProcess(made, merging())
     give(made, (process, [0, 1]))  # the task of the last one would refuse to begin
@@ -67,7 +67,7 @@ def test_a_snapshot_of_another_configuration_is_left_out() -> None:
     assert "clusters: 3 → 2" in skipped.detail
 
 
-def test_a_damaged_snapshot_is_told_once_and_the_others_go_on() -> None:
+def test_a_damaged_snapshot_is_reported_once_and_blocks_no_other() -> None:
     made = stream()
     process = SimulatedProcess(made, merging())
     settle(process)
@@ -75,16 +75,16 @@ def test_a_damaged_snapshot_is_told_once_and_the_others_go_on() -> None:
     for entry in made.log(STATE, 1).entries:
         if entry.key is not None and entry.key.endswith(b"/0"):  # a part of a snapshot
             object.__setattr__(entry, "value", b"torn")
-    heir = SimulatedProcess(made, merging())
-    give(made, (heir, [0]))
+    successor = SimulatedProcess(made, merging())
+    give(made, (successor, [0]))
     more(made, 0)
-    settle(heir, rounds=3)
+    settle(successor, rounds=3)
     assert last_sources(made) == {0: 7, 2: 1}
-    (skipped,) = heir.of(events.SourceSkipped)
+    (skipped,) = successor.of(events.SourceSkipped)
     assert (skipped.partition, skipped.reason) == (Partition(TOPIC, 1), "damaged")
 
 
-def test_an_open_transaction_of_a_newcomer_does_not_hold_it_up() -> None:
+def test_an_open_transaction_of_a_new_partition_does_not_block_the_merge() -> None:
     made = stream()
     process = SimulatedProcess(made, merging())
     give(made, (process, [0, 1]))
@@ -95,24 +95,24 @@ def test_an_open_transaction_of_a_newcomer_does_not_hold_it_up() -> None:
     assert (skipped.partition, skipped.reason) == (LAST, "undecided")
 
 
-def test_what_was_in_and_cannot_be_read_yet_is_waited_for() -> None:
+def test_a_listed_partition_that_cannot_be_read_is_waited_for() -> None:
     made = stream()
     first = SimulatedProcess(made, merging())
     settle(first)
     first.kill()
-    heir = SimulatedProcess(made, merging())
-    give(made, (heir, [0, 1]))
+    successor = SimulatedProcess(made, merging())
+    give(made, (successor, [0, 1]))
     left_open = open_transaction(made)
     more(made, 0)
     count = len(merged_rankings(made))
-    wait_out(heir)
+    wait_out(successor)
     assert len(merged_rankings(made)) == count
     left_open.abort()
-    settle(heir)
+    settle(successor)
     assert last_sources(made) == {0: 7, 1: 1, 2: 1}
 
 
-def test_what_is_known_stays_in_while_an_open_transaction_hides_the_new() -> None:
+def test_a_known_model_is_merged_while_an_open_transaction_hides_a_newer_one() -> None:
     made = stream()
     process = SimulatedProcess(made, merging())
     settle(process)
@@ -125,7 +125,7 @@ def test_what_is_known_stays_in_while_an_open_transaction_hides_the_new() -> Non
 
 
 def open_transaction(made: MemoryBroker) -> MemoryPublisher:
-    """Somebody died in the midst of a transaction on the last partition."""
+    """A process crashed within a transaction on the last partition."""
     publisher = outsider(made).publisher(LAST)
     publisher.acquire()
     publisher.begin()
@@ -133,7 +133,7 @@ def open_transaction(made: MemoryBroker) -> MemoryPublisher:
     return publisher
 
 
-def test_a_partition_that_begins_anew_leaves_until_it_has_a_chunk() -> None:
+def test_a_reset_partition_is_not_merged_until_it_has_a_chunk() -> None:
     made = stream()
     process = SimulatedProcess(made, merging())
     settle(process)
@@ -147,7 +147,7 @@ def test_a_partition_that_begins_anew_leaves_until_it_has_a_chunk() -> None:
 
 
 def wait_out(process: SimulatedProcess) -> None:
-    """Until the merge has lost its patience with a partition."""
+    """Run until the time to read a partition is over."""
     for _ in range(3):
         assert process.run(100 + snapshot_cache.TIMEOUT_STEPS)
         process.now += snapshot_cache.TIMEOUT_SECONDS

@@ -173,12 +173,12 @@ def test_the_next_owner_may_have_another_linger(linger: float) -> None:
         made, settings(linger=LONG - linger, checkpoint_every=100), ("committed", 1)
     )
     first.run()
-    heir = SimulatedProcess(made, settings(linger=linger, checkpoint_every=100))
-    assert heir.run()
-    (restored,) = heir.of(events.Restored)
+    successor = SimulatedProcess(made, settings(linger=linger, checkpoint_every=100))
+    assert successor.run()
+    (restored,) = successor.of(events.Restored)
     assert restored.chunk == 1
-    assert not heir.of(events.ReplayDiverged)
-    assert_undisturbed(heir)
+    assert not successor.of(events.ReplayDiverged)
+    assert_undisturbed(successor)
 
 
 @EXECUTORS
@@ -341,11 +341,11 @@ def test_a_graceful_shutdown_leaves_lingering_chunks_to_the_next_owner(
     process.until(lambda: len(updated) == (4 if executor is run_inline else 2))
     process.worker.stop()
     assert len(published(made)) == 1
-    heir = SimulatedProcess(made, here)
-    assert heir.run()
-    (restored,) = heir.of(events.Restored)
+    successor = SimulatedProcess(made, here)
+    assert successor.run()
+    (restored,) = successor.of(events.Restored)
     assert (restored.chunk, restored.behind) == (1, 0)
-    assert_undisturbed(heir)
+    assert_undisturbed(successor)
 
 
 def test_an_error_between_two_reported_updates_changes_nothing() -> None:
@@ -357,6 +357,6 @@ def test_an_error_between_two_reported_updates_changes_nothing() -> None:
         first.until(lambda: False)
     first.worker.stop()
     assert len(published(made)) == 1
-    heir = SimulatedProcess(made, here)
-    assert heir.run()
-    assert_undisturbed(heir)
+    successor = SimulatedProcess(made, here)
+    assert successor.run()
+    assert_undisturbed(successor)

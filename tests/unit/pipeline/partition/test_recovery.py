@@ -78,9 +78,9 @@ def test_a_crash_at_any_step_changes_no_published_byte(
     first = SimulatedProcess(made, here, (step, survived), executor=executor)
     assert first.run() is (first.steps[step] <= survived)
     assert first.steps[step] == min(survived + 1, occurrences(step, here))
-    heir = SimulatedProcess(made, here, executor=executor)
-    assert heir.run()
-    assert not heir.of(events.ReplayDiverged)
+    successor = SimulatedProcess(made, here, executor=executor)
+    assert successor.run()
+    assert not successor.of(events.ReplayDiverged)
     assert_undisturbed(made)
 
 

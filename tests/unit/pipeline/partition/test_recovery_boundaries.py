@@ -1,4 +1,4 @@
-"""Chunks that are computed again end where they were committed, or nothing more is published."""
+"""A replayed chunk has to end where it was committed; otherwise the replay is refused."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ RESET = f"`stream-fs checkpoint reset --topic {TOPIC} --partition 0"
 VALUES = list(records(150))
 FULL = max(len(value) for value in VALUES)
 WITHOUT_FULL = Limits(record_bytes=FULL - 1)
-"""Under which the records that have both views are bad."""
+"""Limits under which records with both views are bad."""
 
 
 def crashed(made: MemoryBroker, changes: dict[str, Any]) -> int:
-    """A process that has left chunks behind its last snapshot; the offset where they end."""
+    """Crash a process with chunks behind its last snapshot; the offset where they end."""
     process = SimulatedProcess(made, settings(**changes), ("updated", 3))
     assert not process.run()
     (task,) = process.worker.tasks
@@ -53,7 +53,7 @@ def test_a_replay_that_ends_elsewhere_is_refused(
     made = broker()
     fill(made, VALUES)
     committed = crashed(made, before)
-    told = seen(made), seen(made, LETTERS)
+    before_refusal = seen(made), seen(made, LETTERS)
     with pytest.raises(BoundaryMoved) as caught:
         SimulatedProcess(made, settings(**after)).run()
     assert caught.value.committed == committed != caught.value.replayed
@@ -64,7 +64,7 @@ def test_a_replay_that_ends_elsewhere_is_refused(
         f"{RESET}`",
     ):
         assert named in str(caught.value)
-    assert (seen(made), seen(made, LETTERS)) == told
+    assert (seen(made), seen(made, LETTERS)) == before_refusal
 
 
 def test_it_is_refused_before_the_chunk_is_full() -> None:

@@ -1,4 +1,4 @@
-"""A partition that begins at its end begins there for good, whoever dies before its first chunk."""
+"""A partition that starts at its end keeps that offset over crashes before its first chunk."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LATEST = settings(start="latest")
 
 
 def begun() -> MemoryBroker:
-    """A process has begun behind 10 records, read 12 more, and died."""
+    """A process has started behind 10 records, read 12 more, and crashed."""
     made = broker()
     fill(made, VALUES[:10])
     process = SimulatedProcess(made, LATEST)
@@ -46,14 +46,14 @@ def ranges(made: MemoryBroker) -> list[tuple[int, int, int]]:
     return [(r["sequence"], r["offsets"]["from"], r["offsets"]["next"]) for r in found]
 
 
-def test_it_is_kept_over_a_crash() -> None:
+def test_the_start_is_kept_over_a_crash() -> None:
     made = begun()
     fill(made, VALUES[22:60])
     assert SimulatedProcess(made, LATEST).run()
     assert ranges(made) == [(1, 10, 30), (2, 30, 45), (3, 45, 60)]
 
 
-def test_it_is_kept_where_the_first_attempt_to_commit_it_fails() -> None:
+def test_the_start_is_kept_if_the_first_attempt_to_commit_it_fails() -> None:
     made = broker()
     fill(made, VALUES[:10])
     made.fail_next("send", RetriableError("now and then"))
@@ -64,7 +64,7 @@ def test_it_is_kept_where_the_first_attempt_to_commit_it_fails() -> None:
     assert ranges(made) == [(1, 10, 30), (2, 30, 45)]
 
 
-def test_it_can_be_looked_at_and_moved() -> None:
+def test_the_start_can_be_read_and_moved() -> None:
     made = begun()
     transport = MemoryTransport(made, "g", {TOPIC: STATE})
     found = read_position(transport, LATEST, PLACE)
@@ -77,7 +77,7 @@ def test_it_can_be_looked_at_and_moved() -> None:
     assert ranges(made)[0] == (1, 5, 25)
 
 
-def test_who_is_forgotten_begins_at_the_end_of_then() -> None:
+def test_after_a_reset_it_starts_at_the_end_of_that_time() -> None:
     made = begun()
     reset(MemoryTransport(made, "g", {TOPIC: STATE}), LATEST, PLACE)
     process = SimulatedProcess(made, LATEST)
@@ -88,7 +88,7 @@ def test_who_is_forgotten_begins_at_the_end_of_then() -> None:
     assert ranges(made)[0] == (1, 22, 42)
 
 
-def test_it_is_merged_from_its_first_chunk_on() -> None:
+def test_the_partition_is_merged_from_its_first_chunk_on() -> None:
     made = broker(2)
     latest = settings(start="latest", checkpoint_every=100, merge_every=1.0)
     process = SimulatedProcess(made, latest)
