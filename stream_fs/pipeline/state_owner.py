@@ -36,8 +36,8 @@ class LocatedState:
     `value` is the progress record under the owner's keys, `legacy` the progress of a legacy state
     of the owner. `others` own further states of the partition in the same topic, and
     `legacy_stream` wrote a legacy one. The former are not searched if the owner has a chunk, the
-    latter only if the owner has no state and has not `reset` one. `refusal` is set if the owner of
-    a legacy state is undecided.
+    latter only if the owner has no state and has not `reset` one. `ownership_error` is set if the
+    owner of a legacy state is undecided.
     """
 
     partition: Partition
@@ -46,7 +46,7 @@ class LocatedState:
     legacy: Progress | None = None
     others: tuple[Owner, ...] = ()
     legacy_stream: str | None = None
-    refusal: CheckpointError | None = None
+    ownership_error: CheckpointError | None = None
     reset: bool = False
     marked: bool = True
     """Whether there is a legacy progress record, of any stream, or a marker."""
@@ -81,8 +81,8 @@ class LocatedState:
     def check(self) -> None:
         """Raise `CheckpointError` if the owner may neither continue from a state nor start anew."""
         self.check_others()
-        if self.refusal is not None:
-            raise self.refusal
+        if self.ownership_error is not None:
+            raise self.ownership_error
 
 
 def locate(
@@ -115,7 +115,7 @@ def locate(
     except CheckpointError as problem:
         read = group_offset(partition) is not None
         unreadable = _unreadable(partition, problem) if read else None
-        return LocatedState(partition, owner, others=others, refusal=unreadable)
+        return LocatedState(partition, owner, others=others, ownership_error=unreadable)
     if progress is None:
         return LocatedState(partition, owner, others=others, marked=value is not None)
     stream = yield from origin_stream(log, old, progress)
@@ -124,13 +124,17 @@ def locate(
         return LocatedState(partition, owner, legacy=progress, others=others)
     if offset is not None and stream in (owner.stream, None):
         return LocatedState(partition, owner, legacy=progress, others=others)
-    refusal = None
+    ownership_error = None
     if stream == owner.stream:
-        refusal = _unknown_group(partition, owner, progress)
+        ownership_error = _unknown_group(partition, owner, progress)
     elif offset is not None:
-        refusal = _unknown_stream(partition, owner, stream, offset)
+        ownership_error = _unknown_stream(partition, owner, stream, offset)
     return LocatedState(
-        partition, owner, others=others, legacy_stream=stream or "unknown", refusal=refusal
+        partition,
+        owner,
+        others=others,
+        legacy_stream=stream or "unknown",
+        ownership_error=ownership_error,
     )
 
 

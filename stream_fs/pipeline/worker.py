@@ -95,7 +95,7 @@ class Worker:
         """Let every task take a step; when none has more to do, poll and distribute the messages.
 
         So the messages of a poll are chunks before the next poll, and memory does not grow with the
-        lag, except for single messages of `MAX_SECONDS_WITHOUT_POLL`.
+        lag, except for the single messages polled after `MAX_SECONDS_WITHOUT_POLL`.
         """
         more = self._advance_all()
         self._merge.advance()

@@ -114,9 +114,10 @@ def commit_batch(
         base = yield from record_start(base, context)
         batch.start_recorded = True
     before = base
-    # 1. Rank. 2. to 5. Begin, snapshot, send, commit. The first attempt is one job.
     ranked, sent = yield from context.transactions.prepare_and_commit(
+        # 1. Rank.
         prepare=lambda: rank_batch(batch, before.model, context),
+        # 2. Begin, 3. send the snapshot, 4. send the records, 5. commit.
         send=lambda ranked: send_batch(ranked, before, context),
     )
     context.runtime.crash_hook("committed")
@@ -156,15 +157,17 @@ def rank_batch(batch: InFlightBatch, model: Model, context: PartitionContext) ->
 
 
 def send_batch(ranked: RankedBatch, base: Committed, context: PartitionContext) -> SentBatch:
-    """Send the records of a ranked batch within the open transaction."""
+    """Send a ranked batch within the open transaction; steps 3 and 4 of `commit_batch`."""
     publisher, crash_hook = context.publisher, context.runtime.crash_hook
     crash_hook("begun")
     last = ranked.last
+    # 3. Send the snapshot.
     mark, every = SnapshotMark.after(last.model), context.settings.checkpoint_every
     places, size = base.progress.snapshots, 0
     if snapshot_due(mark, base.snapshot, every):
         places, size = _send_snapshot(context, publisher, last.model, places)
         crash_hook("snapshot sent")
+    # 4. Send the records.
     progress = Progress(
         chunk=last.model.state.chunk,
         from_offset=last.from_offset,

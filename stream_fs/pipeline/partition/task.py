@@ -1,8 +1,7 @@
 """The lifecycle of one input partition, as a state machine.
 
-    Acquiring ─> Restoring ─> Replaying ─> Idle <─> Committing
-        ^  └───────┬──┘ └──────────────────^ ^          │
-        └─────── Backoff                     └─ Retrying <┘
+    Acquiring ─> Restoring ─> (Replaying) ─> Idle ─> Committing ─> (Retrying) ─> Idle
+        ^─ Backoff <─┘
 
 | state (phase)             | event                                   | next               |
 |---------------------------|-----------------------------------------|--------------------|
@@ -20,10 +19,10 @@
 | any but Idle              | an error leaves `advance`               | Failed (as before) |
 | any                       | `close`                                 | Released           |
 
-An error leaves Idle as it is: nothing is in flight, and what is committed can still be saved. In
-any other state a commit may be done without being known here; a snapshot of what is known would
-take the partition back behind its published rankings, so Failed commits nothing. `FencedError`
-leaves `advance` as well: the owner of the task starts a new one.
+Idle is kept after an error: nothing is in flight, and a snapshot can still be committed. In another
+state a transaction may be committed that is not installed yet; a snapshot of the model before it
+would take the partition back behind its published rankings, so Failed commits nothing. After a
+`FencedError` the owner of the task starts a new one.
 """
 
 from __future__ import annotations
@@ -176,7 +175,7 @@ class PartitionTask:
     def _enter(self, state: State) -> None:
         before = self._state
         if type(state) not in _TRANSITIONS[type(before)]:
-            raise AssertionError(
+            raise RuntimeError(
                 f"{self.partition} cannot go from {type(before).__name__} to {type(state).__name__}"
             )
         self._state = state
