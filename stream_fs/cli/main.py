@@ -10,18 +10,7 @@ import traceback
 from collections.abc import Sequence
 from importlib import metadata
 
-from stream_fs.cli import (
-    checkpoint,
-    config,
-    demo,
-    evaluate,
-    produce,
-    replay,
-    run,
-    topics,
-    version,
-    watch,
-)
+from stream_fs.cli.commands import COMMANDS
 from stream_fs.errors import StreamFsError
 from stream_fs.service.configuration.secrets import redacted
 from stream_fs.service.exit_codes import ExitCode, exit_code
@@ -65,19 +54,8 @@ def parser() -> argparse.ArgumentParser:
         "--version", action="version", version=release, help="print the version and exit"
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (
-        run,
-        replay,
-        topics,
-        produce,
-        watch,
-        checkpoint,
-        config,
-        demo,
-        evaluate,
-        version,
-    ):
-        command.add(commands)
+    for add in COMMANDS:
+        add(commands)
     return parser
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from stream_fs import errors
 from stream_fs.checkpoint import Owner, Progress, SnapshotPlace, StateKeys, encode_progress
-from stream_fs.cli import topics
+from stream_fs.cli.commands import topics
 from stream_fs.cli.main import main, parser
 from stream_fs.selector.kernels import dispatch
 from stream_fs.service.configuration import Configuration
@@ -485,7 +485,7 @@ def test_a_broker_that_cannot_be_reached_ends_with_4(
 
 CHATTY = """
 import logging, sys
-from stream_fs.cli import topics
+from stream_fs.cli.commands import topics
 from stream_fs.cli.main import main
 from stream_fs.errors import FatalError
 

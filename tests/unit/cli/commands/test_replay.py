@@ -24,7 +24,7 @@ from tests.support.replay_folder import ReplayFolder, values
 
 Capture = pytest.CaptureFixture[str]
 PATIENCE_SECONDS = 120.0
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 
 
 @pytest.fixture

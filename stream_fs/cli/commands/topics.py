@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stream_fs.cli.arguments import Arguments, Commands, add_configuration, configuration, count
-from stream_fs.cli.checkpoint import kafka_transport
+from stream_fs.cli.commands.checkpoint import kafka_transport
 from stream_fs.errors import InvalidConfiguration
 from stream_fs.kafka import Topics
 from stream_fs.kafka.topics import BROKER_DEFAULT

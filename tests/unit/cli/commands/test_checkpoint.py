@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from stream_fs import MultiViewSelector
-from stream_fs.cli.checkpoint import Selected
+from stream_fs.cli.commands.checkpoint import Selected
 from stream_fs.cli.main import main
 from stream_fs.pipeline.administration import read_position, reset_to_offset
 from stream_fs.pipeline.ports import Partition
@@ -127,7 +127,9 @@ def test_a_refused_partition_does_not_keep_the_others_from_being_reset(
     first, second = Partition(TOPIC, 0), Partition(TOPIC, 1)
     reset_to_offset(transport(made, namesake), namesake, second, 0, keep_model=False)
     found = Selected(transport(made, namesake), namesake, [first, second])
-    monkeypatch.setattr("stream_fs.cli.checkpoint.selected", lambda *_, **__: nullcontext(found))
+    monkeypatch.setattr(
+        "stream_fs.cli.commands.checkpoint.selected", lambda *_, **__: nullcontext(found)
+    )
     assert main(["checkpoint", "reset", "--config", str(place.config), "--yes"]) == ExitCode.REFUSED
     said = capsys.readouterr()
     assert said.out.splitlines() == ["in/0: nothing was changed", "in/1: starts over"]
