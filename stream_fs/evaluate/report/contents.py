@@ -42,8 +42,8 @@ def page_sections(results: Results) -> list[PageSection]:
     results = replace(results, rows=comparable_rows(results))
     paired = _main_comparison(results)
     points = list(_summary(results, paired))
-    sections = [PageSection("In short", SUMMARY_NOTE, points=points)] if points else []
-    sections.append(PageSection("What was measured", _setup_note(results), _setup_tables(results)))
+    sections = [PageSection("Summary", SUMMARY_NOTE, points=points)] if points else []
+    sections.append(PageSection("Data and protocol", _setup_note(results), _setup_tables(results)))
     if paired is not None:
         tables = [
             goals_table(find_goals(paired, results.entries)),
@@ -52,15 +52,13 @@ def page_sections(results: Results) -> list[PageSection]:
         sections.append(PageSection("Goals", _roles_note(), tables))
         tables = comparison_tables(paired, results.entries)
         sections.append(PageSection("Fixed parameters", _fixed_note(results), tables))
-    sections += filter(
-        lambda section: section.tables,
-        [
-            PageSection("Beside the paper", tables=paper_tables(results, paired)),
-            *(PageSection(part.title, tables=list(part.tables(results))) for part in SECTIONS),
-        ],
-    )
+    optional = [
+        PageSection("Comparison with the paper", tables=paper_tables(results, paired)),
+        *(PageSection(part.title, tables=list(part.tables(results))) for part in SECTIONS),
+    ]
+    sections += [section for section in optional if section.tables]
     rejected = rejected_tables(results.rows_of("ablation"))
-    sections.append(PageSection("What was tried and is not in", tables=rejected))
+    sections.append(PageSection("Rejected changes", tables=rejected))
     sections.append(PageSection("Methods", _methods_note()))
     return sections
 
@@ -121,7 +119,7 @@ def skipped_sentences(skipped: Sequence[SkippedMeasurement]) -> Iterator[str]:
     for dataset, subject in _by_subject(skipped):
         by_dataset.setdefault(dataset, []).append(subject)
     for dataset, subjects in by_dataset.items():
-        yield f"Could not be run on {dataset} (see What was measured): {'; '.join(subjects)}."
+        yield f"Could not be run on {dataset} (see Data and protocol): {'; '.join(subjects)}."
 
 
 def _by_subject(
@@ -154,7 +152,7 @@ def skipped_table(skipped: Sequence[SkippedMeasurement]) -> Table:
         for (dataset, subject), group in _by_subject(skipped).items()
     ]
     return Table(
-        "What could not be run",
+        "Methods that could not be run",
         ["data set", "method or setting", "experiments", "reason"],
         rows,
         "A method that cannot process a data set has a dash (–) in tables by data set, and where "

@@ -1,4 +1,4 @@
-"""What an update costs: the incremental speed-up, and the convergence of the objective."""
+"""The cost of an update: the incremental speed-up, and the convergence of the objective."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def tables(results: Results) -> Iterator[Table]:
 
 
 SECTION = ReportSection(
-    "What an update costs",
+    "Cost of an update",
     {
         "speed": Comparison(("method",), reference=("default",)),
         "convergence": Comparison(("preset",), reference=("default",)),

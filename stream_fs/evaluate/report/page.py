@@ -20,7 +20,7 @@ except ImportError as error:
         f"the report needs {error.name}: install the extra with pip install 'stream-fs[evaluate]'"
     ) from error
 
-TITLE = "How good the rankings are"
+TITLE = "Quality of the rankings"
 TEMPLATE = "page.html.jinja"
 TONES: Mapping[str, str] = {
     "met": "good",

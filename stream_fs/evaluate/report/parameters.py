@@ -1,4 +1,4 @@
-"""What parts and settings are worth: ablation, missing instances, parameters, the judge."""
+"""The effect of parts and settings: ablation, missing instances, parameters, the judge."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def tables(results: Results) -> Iterator[Table]:
 
 
 SECTION = ReportSection(
-    "What parts and settings are worth",
+    "Effect of parts and settings",
     {
         "ablation": Comparison(("variant",), reference=(UNCHANGED,)),
         "missing": Comparison(("missing", "method")),

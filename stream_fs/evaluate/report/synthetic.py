@@ -1,4 +1,4 @@
-"""What clustering does not show: planted features, stability, and drift."""
+"""Properties that a clustering does not show: planted features, stability, and drift."""
 
 from __future__ import annotations
 
@@ -228,7 +228,7 @@ def tables(results: Results) -> Iterator[Table]:
 
 
 SECTION = ReportSection(
-    "What clustering does not show",
+    "Planted features, stability and drift",
     {
         "traits": Comparison(("method",)),
         "stability": Comparison(("method",)),

@@ -52,7 +52,7 @@ def test_a_method_that_cannot_process_a_data_set_does_not_end_the_run(
     data: Path, tmp_path: Path
 ) -> None:
     text = run(data, tmp_path / "o", "ranking")
-    skipped = text[text.index("### What could not be run") :].split("###")[1]
+    skipped = text[text.index("### Methods that could not be run") :].split("###")[1]
     for method in NEEDS_POSITIVE:
         line = next(line for line in skipped.splitlines() if line.startswith(f"| plant | {method}"))
         assert "ranking" in line
@@ -86,7 +86,7 @@ def test_the_other_experiments_continue_as_well(data: Path, tmp_path: Path) -> N
         assert (tmp_path / "o" / f"{name}.csv").is_file()
     for title in ("Incremental speed-up of preset default", "Convergence", "Stability"):
         assert title in text
-    skipped = text[text.index("### What could not be run") :].split("###")[1]
+    skipped = text[text.index("### Methods that could not be run") :].split("###")[1]
     line = next(line for line in skipped.splitlines() if line.startswith("| plant | paper |"))
     for name in names:
         assert name in line

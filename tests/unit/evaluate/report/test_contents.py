@@ -38,7 +38,7 @@ def test_the_page_is_self_contained() -> None:
     assert "3 of 4 measurements have been made." in text
     assert "Data sets of more than 3000 rows" in text
     assert "### Goals, one by one" in text
-    assert text.index("## In short") < text.index("## What was measured")
+    assert text.index("## Summary") < text.index("## Data and protocol")
     assert "- Not finished: 3 of 4 measurements have been made." in text
 
 
@@ -111,4 +111,4 @@ def test_experiments_without_rows_have_no_heading() -> None:
 
     assert headings({"traits": [], "ablation": []}) == []
     found = headings({"merging": merging_rows("digits", 2), "ablation": ABLATION})
-    assert found == ["What parts and settings are worth", "Merging partitions"]
+    assert found == ["Effect of parts and settings", "Merging partitions"]
