@@ -25,7 +25,7 @@ from stream_fs.service.topics import topic_specs
 from tests.browser.chromium import ABSENT, PROGRAM, Visit, running_browser
 from tests.browser.digits import CHUNK, SECTIONS, records
 from tests.integration.service.services import ROOT, Service
-from tests.support.topics import PATIENCE_SECONDS
+from tests.support.topics import TIMEOUT_SECONDS
 
 PICTURE: Final = ROOT / "deploy" / "status-page.png"
 SOURCES: Final = ROOT / "stream_fs" / "service" / "page"
@@ -124,7 +124,7 @@ class Digits:
             for value in records(count + 25 * partition, self._seed, bad=0.002):
                 self._producer.produce("digits", value, partition=partition)
                 self._producer.poll(0)
-        self._producer.flush(PATIENCE_SECONDS)
+        self._producer.flush(TIMEOUT_SECONDS)
         # The bad ones fill no chunk, so the last one may not be full.
         self._chunks += PARTITIONS * (count // CHUNK)
         self.service.comes_to(

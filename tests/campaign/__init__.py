@@ -1,4 +1,5 @@
-"""Attacks on the service on real brokers, and the proof that they change nothing.
+"""A tool, not a test suite: injects faults into the service on real brokers.
 
-``make campaign`` runs all parts at length; `make test` has a short form of each.
+``make campaign`` runs all parts; see README.md. Short forms of the parts are tests in
+``tests/integration/campaign``.
 """

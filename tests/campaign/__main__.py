@@ -1,6 +1,6 @@
-"""``python -m tests.campaign [--parts NAME …]``: attacks the service, and prints what became of it.
+"""``python -m tests.campaign [--parts NAME …]``: injects faults into the service, prints a table.
 
-Exit code 1 when anything was lost, duplicated or changed, or a part broke off.
+Exit code 1 when anything was lost, duplicated or changed, or a part failed.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import sys
 from importlib import import_module
 from typing import cast
 
-from tests.campaign.fault_result import Account, Part, accounts_of, table
+from tests.campaign.fault_result import FaultResult, Part, results_of, table
 
 PARTS = (
     "kills", "merges", "processes", "cluster", "network", "membership", "partitions",
@@ -22,15 +22,15 @@ PARTS = (
 def main() -> int:
     parts = {name: cast(Part, import_module(f"tests.campaign.{name}")) for name in PARTS}
     options = parse(parts)
-    accounts: list[tuple[str, Account]] = []
+    results: list[tuple[str, FaultResult]] = []
     for name in options.parts:
-        for account in accounts_of(parts[name], options):
-            accounts.append((name, account))
-            # Problems at once: a campaign that is broken off should not take them with it.
-            said = [" ".join(account.cells(name)), *account.problems]
-            print("\n".join(said), file=sys.stderr, flush=True)
-    print("\n".join(table(accounts)))
-    return 0 if all(account.right or account.not_run for _, account in accounts) else 1
+        for result in results_of(parts[name], options):
+            results.append((name, result))
+            # Printed at once, so that an interrupted campaign has shown its problems.
+            lines = [" ".join(result.cells(name)), *result.problems]
+            print("\n".join(lines), file=sys.stderr, flush=True)
+    print("\n".join(table(results)))
+    return 0 if all(result.passed or result.not_run for _, result in results) else 1
 
 
 def parse(parts: dict[str, Part]) -> argparse.Namespace:
@@ -42,7 +42,7 @@ def parse(parts: dict[str, Part]) -> argparse.Namespace:
     parser.add_argument(
         "--parts", nargs="+", choices=PARTS, default=PARTS, metavar="NAME", help="parts to run"
     )
-    parser.add_argument("--seed", type=int, default=0, help="of what chance decides")
+    parser.add_argument("--seed", type=int, default=0, help="of random numbers")
     for name, part in parts.items():
         part.arguments(parser.add_argument_group(name).add_argument)
     return parser.parse_args()

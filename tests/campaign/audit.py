@@ -1,7 +1,7 @@
 """Known vulnerabilities of everything that constraints.txt pins (`make audit`).
 
-What is known is asked of PyPI. Where that cannot be reached nothing is audited, and that is said:
-a package that nobody could tell anything about is not one without vulnerabilities.
+Known vulnerabilities are looked up on PyPI. Where PyPI cannot be reached nothing is audited, and
+the summary says so: a package without an answer is not one without vulnerabilities.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from tests.campaign.fault_result import Account, AddArgument
+from tests.campaign.fault_result import AddArgument, FaultResult
 
 CONSTRAINTS: Final = Path(__file__).parents[2] / "constraints.txt"
 FOUND, NOT_AUDITED = 1, 2
@@ -31,7 +31,7 @@ _PATIENCE_SECONDS: Final = 600.0
 
 @dataclass(frozen=True)
 class Audit:
-    """How many packages are pinned, how many of them were looked up, what is known of these."""
+    """The number of pinned packages and of audited ones, and the vulnerabilities of these."""
 
     pinned: int
     audited: int
@@ -39,7 +39,7 @@ class Audit:
     why_not: str
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         left = self.pinned - self.audited
         if left:
             return f"NOT AUDITED: {left} of {self.pinned} packages: {self.why_not}"
@@ -52,7 +52,7 @@ def pinned() -> int:
 
 
 def audit(command: Sequence[str] = _COMMAND) -> Audit:
-    """Ask what is known."""
+    """Look up known vulnerabilities."""
     try:
         ended = subprocess.run(
             command, capture_output=True, text=True, timeout=_PATIENCE_SECONDS, check=False
@@ -73,31 +73,31 @@ def read(dependencies: Sequence[Mapping[str, Any]]) -> Audit:
     looked_up = [one for one in dependencies if "skip_reason" not in one]
     vulnerable = [
         f"{one['name']} {one['version']}: {known['id']}, "
-        f"mended in {', '.join(known['fix_versions']) or 'no version'}"
+        f"fixed in {', '.join(known['fix_versions']) or 'no version'}"
         for one in looked_up
         for known in one["vulns"]
     ]
-    # The reasons name their packages; what is before the colon is the same for many.
+    # Reasons name their packages after the colon; the part before it is the same for many.
     reasons = Counter(reason.partition(":")[0] for reason in skipped)
     why_not = "; ".join(f"{reason} ({count})" for reason, count in reasons.most_common(3))
     return Audit(pinned(), len(looked_up), tuple(vulnerable), why_not)
 
 
-def run(options: Namespace) -> Iterator[Account]:  # noqa: ARG001  # there is nothing to choose
-    """One account; where nothing could be asked, it says so."""
+def run(options: Namespace) -> Iterator[FaultResult]:  # noqa: ARG001  # it has no options
+    """One result; without an audit it has the reason."""
     found = audit()
-    yield Account(
-        "known vulnerabilities", found.pinned, shown=found.told, problems=found.vulnerable
+    yield FaultResult(
+        "known vulnerabilities", found.pinned, shown=found.summary, problems=found.vulnerable
     )
 
 
 def arguments(add: AddArgument) -> None:
-    """There is nothing to choose."""
+    """It has no options."""
 
 
 def main() -> int:
     found = audit()
-    print("\n".join([found.told, *found.vulnerable]))
+    print("\n".join([found.summary, *found.vulnerable]))
     if found.vulnerable:
         return FOUND
     return 0 if found.audited == found.pinned else NOT_AUDITED

@@ -1,4 +1,4 @@
-"""Records that keep coming while other things happen."""
+"""Writes records at a constant rate during faults."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from confluent_kafka import KafkaException
 from tests.support.recovery.content import Source, chunks_in
 
 OUTAGE_SECONDS = 300.0
-"""That a broker may be away, on a busy machine."""
+"""The longest outage of a broker, on a busy machine."""
 
 
-class Feeding:
+class BackgroundWriter:
     """A thread that writes so many good records a second to each partition, bad ones among them."""
 
     def __init__(self, bootstrap: str, topic: str, partitions: int, rate: int) -> None:
@@ -26,11 +26,11 @@ class Feeding:
         self._written = 0
         self._stopped = threading.Event()
         self._error: Exception | None = None
-        self._thread = threading.Thread(target=self._feed, name="feeding", daemon=True)
+        self._thread = threading.Thread(target=self._write, name="writer", daemon=True)
 
     @property
     def chunks(self) -> int:
-        """Full chunks of all partitions together, when it has ended."""
+        """Full chunks of all partitions together, after its end."""
         return len(self._sources) * chunks_in(self._written)
 
     def __enter__(self) -> Self:
@@ -48,8 +48,8 @@ class Feeding:
         if self._error is not None and error is None:
             raise self._error
 
-    def _feed(self) -> None:
-        """Every partition gets the same count; an outage is made up for afterwards."""
+    def _write(self) -> None:
+        """Write the same count to every partition; records due during an outage follow after it."""
         began = time.monotonic()
         try:
             while not self._stopped.wait(0.5):
@@ -57,5 +57,5 @@ class Feeding:
                 for source in self._sources:
                     source.write(due, OUTAGE_SECONDS)
                 self._written += due
-        except (KafkaException, TimeoutError) as error:  # raised where it is waited for
+        except (KafkaException, TimeoutError) as error:  # raised in __exit__
             self._error = error

@@ -1,4 +1,4 @@
-"""A process at work for long, with many partitions, and after a rebalance: it does not grow."""
+"""A long run, many partitions, and a rebalance: the process does not grow."""
 
 from __future__ import annotations
 
@@ -8,39 +8,44 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from stream_fs.broker import Broker, running_broker
-from tests.campaign.fault_result import Account, AddArgument
-from tests.campaign.long_runs import MOST_GROWTH, last, rebalance, tasks
+from tests.campaign.fault_result import AddArgument, FaultResult
+from tests.campaign.long_runs import (
+    MOST_GROWTH,
+    measure_long_run,
+    measure_partitions,
+    measure_rebalance,
+)
 from tests.campaign.resource_usage import Usage, lasting
 
 TASKS = (1, 16, 64)
 
 
-def long_run(broker: Broker, folder: Path, chunks: int) -> Account:
-    """One life over so many chunks."""
-    found = last(broker, folder, chunks)
+def long_run(broker: Broker, folder: Path, chunks: int) -> FaultResult:
+    """The result of one process over so many chunks."""
+    found = measure_long_run(broker, folder, chunks)
     first, end = found.samples[0], found.samples[-1]
     shown = (
         f"{end.megabytes:.0f} MB ({found.growth:+.1f}), {end.threads} threads "
         f"({found.more_threads:+d}), {end.files} files ({found.more_files:+d})"
     )
     grown = found.growth > MOST_GROWTH or found.more_threads > 0 or found.more_files > 0
-    wrong = (f"it has grown from {first} to {end}",) if grown else ()
-    return Account("none: a long run", chunks, shown=shown, problems=wrong)
+    wrong = (f"grown from {first} to {end}",) if grown else ()
+    return FaultResult("none: a long run", chunks, shown=shown, problems=wrong)
 
 
-def come_and_go(broker: Broker, folder: Path) -> Account:
-    """A second process comes, and goes."""
-    found = rebalance(broker, folder)
+def come_and_go(broker: Broker, folder: Path) -> FaultResult:
+    """The result of a second member that joins and leaves."""
+    found = measure_rebalance(broker, folder)
     alone, shared, again = map(len, map(lasting, found))
     shown = f"metric series but for outcomes: {alone} alone, {shared} shared, {again} alone again"
     same = lasting(found.alone) == lasting(found.again) > lasting(found.shared)
     wrong = () if same else ("series are left, or missing",)
-    return Account("a member comes and goes", 1, shown=shown, problems=wrong)
+    return FaultResult("a member comes and goes", 1, shown=shown, problems=wrong)
 
 
-def many(broker: Broker, folder: Path, count: int) -> Account:
-    """One process with so many partitions."""
-    used, most = tasks(broker, folder, count), limit(count)
+def many(broker: Broker, folder: Path, count: int) -> FaultResult:
+    """The result of one process with so many partitions."""
+    used, most = measure_partitions(broker, folder, count), limit(count)
     shown = (
         f"{used.megabytes:.0f} MB of at most {most.megabytes:.0f}, {used.threads} threads of "
         f"{most.threads}, {used.files} files of {most.files}"
@@ -49,19 +54,19 @@ def many(broker: Broker, folder: Path, count: int) -> Account:
     wrong = [
         f"{found:.0f} {name}, not {bound:.0f}" for name, found, bound in fields if found > bound
     ]
-    return Account(f"none: {count} partitions", 1, shown=shown, problems=tuple(wrong))
+    return FaultResult(f"none: {count} partitions", 1, shown=shown, problems=tuple(wrong))
 
 
 def limit(partitions: int) -> Usage:
-    """What deploy/sizing.md grants a process with so many, whose models are small.
+    """The resources in deploy/sizing.md for so many partitions with small models.
 
-    Memory half as much again, as the limit of a container; threads also for transactions, of which
-    each partition has one at a time, and a dozen connections that come and go.
+    Memory times 1.5, as for the limit of a container; threads also for transactions, of which each
+    partition has one at a time, and a dozen temporary connections.
     """
     return Usage(1.5 * (100 + 0.6 * partitions), 15 + 5 * partitions + 8, 30 + 8 * partitions)
 
 
-def run(options: Namespace) -> Iterator[Account]:
+def run(options: Namespace) -> Iterator[FaultResult]:
     """One after the other."""
     with (
         tempfile.TemporaryDirectory(prefix="stream-fs-endurance-") as name,
@@ -75,4 +80,4 @@ def run(options: Namespace) -> Iterator[Account]:
 
 
 def arguments(add: AddArgument) -> None:
-    add("--endurance-chunks", type=int, default=2000, help="chunks of a life without a fault")
+    add("--endurance-chunks", type=int, default=2000, help="chunks of a process without a fault")

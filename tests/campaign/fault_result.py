@@ -1,4 +1,4 @@
-"""What became of a fault: one row of the campaign's table."""
+"""The result of a fault: one row of the campaign's table."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ TITLES = (
 
 
 @dataclass(frozen=True)
-class Account:
-    """A fault, how often it was injected, and what subscribers received in spite of it.
+class FaultResult:
+    """A fault, how often it was injected, and what subscribers received.
 
-    Where a fault must not reach the subscribers' side at all there is nothing to compare, and
-    `shown` says what was looked at instead.
+    Where a fault has no effect on the output there is nothing to compare, and `shown` is what was
+    checked instead.
     """
 
     fault: str
@@ -32,20 +32,20 @@ class Account:
     shown: str = ""
     problems: tuple[str, ...] = ()
     not_run: str = ""
-    """Why it could not be injected here; that is neither right nor wrong."""
+    """Why it could not be injected here; then the result neither passes nor fails."""
 
     @property
     def compared(self) -> tuple[Comparison, ...]:
         return tuple(found for found in (self.rankings, self.letters) if found is not None)
 
     @property
-    def right(self) -> bool:
-        """Whether the fault was injected, nothing went wrong, and something was looked at."""
-        looked = bool(self.compared) or bool(self.shown)
+    def passed(self) -> bool:
+        """Whether the fault was injected, and checks were made and found no problem."""
+        checked = bool(self.compared) or bool(self.shown)
         return (
             self.times > 0
             and not self.not_run
-            and looked
+            and checked
             and all(found.same for found in self.compared)
             and not self.problems
         )
@@ -68,10 +68,10 @@ class Part(Protocol):
     """A module of the campaign."""
 
     def arguments(self, add: AddArgument, /) -> None:
-        """Declare the options that say how long it takes."""
+        """Declare the options of its length."""
 
-    def run(self, options: Namespace, /) -> Iterator[Account]:
-        """Inject one fault after another; each account comes when it is known."""
+    def run(self, options: Namespace, /) -> Iterator[FaultResult]:
+        """Inject one fault after another, and yield each result."""
 
 
 class AddArgument(Protocol):
@@ -80,19 +80,19 @@ class AddArgument(Protocol):
     def __call__(self, name: str, /, *, type: type, default: object, help: str) -> object: ...
 
 
-def accounts_of(part: Part, options: Namespace) -> Iterator[Account]:
-    """All that a part has to tell; where it breaks off, that is the last of it."""
+def results_of(part: Part, options: Namespace) -> Iterator[FaultResult]:
+    """The results of a part; the last one is its error, if it raises one."""
     try:
         yield from part.run(options)
-    except Exception as error:  # noqa: BLE001  # the other parts have their turn
-        told = "".join(format_exception(error))
-        yield Account("none: the part broke off", 0, shown=repr(error), problems=(told,))
+    except Exception as error:  # noqa: BLE001  # the other parts still run
+        trace = "".join(format_exception(error))
+        yield FaultResult("none: the part failed", 0, shown=repr(error), problems=(trace,))
 
 
-def table(accounts: Iterable[tuple[str, Account]]) -> list[str]:
+def table(results: Iterable[tuple[str, FaultResult]]) -> list[str]:
     """The campaign's table, and below it every problem."""
-    told = list(accounts)
-    lines = aligned(TITLES, [account.cells(part) for part, account in told])
-    for part, account in told:
-        lines += [f"{part}, {account.fault}: {problem}" for problem in account.problems]
+    rows = list(results)
+    lines = aligned(TITLES, [result.cells(part) for part, result in rows])
+    for part, result in rows:
+        lines += [f"{part}, {result.fault}: {problem}" for problem in result.problems]
     return lines

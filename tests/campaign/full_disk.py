@@ -1,4 +1,4 @@
-"""A replay that finds no room on its disk, is told so, and goes on when there is some."""
+"""A replay that ends for lack of disk space, and continues when there is some."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from stream_fs.wire.records.encoder import encode_record
 from tests.support.recovery.comparison import Comparison, compare
 from tests.support.recovery.content import good_records, records_for
 from tests.support.recovery.launchers import ROOT
-from tests.support.recovery.service_process import PATIENCE_SECONDS
+from tests.support.recovery.service_process import TIMEOUT_SECONDS
 from tests.support.recovery.stream_run import configure
 from tests.support.recovery.subscriber import Received
 
@@ -28,14 +28,14 @@ _BAD = encode_record({"a": np.zeros(11)})
 
 @dataclass(frozen=True)
 class Replay:
-    """A file of records, and where the rankings of it, the dead letters and the checkpoint go."""
+    """A replay of a file of records, and the folder of its outputs and its checkpoint."""
 
     config: Path
     records: Path
     folder: Path
 
     def run(self, largest: int | None = None) -> subprocess.CompletedProcess[str]:
-        """The command; no file may become larger than `largest` bytes."""
+        """Run the command; no file may become larger than `largest` bytes."""
 
         def limit() -> None:
             if largest is not None:
@@ -51,12 +51,12 @@ class Replay:
             preexec_fn=limit,
             capture_output=True,
             text=True,
-            timeout=PATIENCE_SECONDS,
+            timeout=TIMEOUT_SECONDS,
         )
 
     @property
     def lines(self) -> list[Received]:
-        """All that it has written, a line each, numbered."""
+        """The numbered lines of its rankings and dead letters."""
         written = [
             (name.encode(), line)
             for name in ("rankings", "letters")
@@ -68,7 +68,7 @@ class Replay:
         ]
 
     def against(self, undisturbed: Replay) -> Comparison:
-        """Every line against the one in the same place."""
+        """Compare every line with the one at the same place."""
         return compare(undisturbed.lines, self.lines, lambda line: int(line.headers[0][1] or b""))
 
 
@@ -88,8 +88,8 @@ def replays(folder: Path, chunks: int) -> Callable[[str], Replay]:
     return made
 
 
-def is_told(found: subprocess.CompletedProcess[str]) -> bool:
-    """Whether it has ended for want of room, with its own code and in a line of its own."""
+def ended_without_space(found: subprocess.CompletedProcess[str]) -> bool:
+    """Whether it ended for lack of disk space, with its exit code and one line of error."""
     if found.returncode == ExitCode.OK:
         return False
     lines = found.stderr.splitlines()
@@ -99,18 +99,18 @@ def is_told(found: subprocess.CompletedProcess[str]) -> bool:
     return True
 
 
-def meet_limits(replay: Replay, step: int) -> int:
-    """Let its files grow by so many bytes at a time; how often there was no room."""
+def run_with_file_size_limit(replay: Replay, step: int) -> int:
+    """Raise the file size limit by `step` until it completes; the number of failures."""
     for times in itertools.count():
-        if not is_told(replay.run((times + 1) * step)):
+        if not ended_without_space(replay.run((times + 1) * step)):
             return times
     raise AssertionError
 
 
-def fill(replay: Replay, size: int) -> int:
-    """Give the disk that it is on so many bytes, and as much again whenever there is no room."""
+def run_on_small_disk(replay: Replay, size: int) -> int:
+    """Enlarge its disk by `size` until it completes; the number of failures."""
     for times in itertools.count():
-        if not is_told(replay.run()):
+        if not ended_without_space(replay.run()):
             return times
         room = f"remount,size={(times + 2) * size}"
         subprocess.run(["mount", "-o", room, str(replay.folder)], check=True, capture_output=True)
@@ -119,7 +119,7 @@ def fill(replay: Replay, size: int) -> int:
 
 @contextmanager
 def small_disk(folder: Path, size: int) -> Iterator[str | None]:
-    """A file system of so many bytes in this folder, or why there can be none."""
+    """Mount a file system of so many bytes; yields the reason if that is impossible."""
     command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
     reason: str | None = None
     try:

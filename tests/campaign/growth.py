@@ -6,17 +6,17 @@ from collections import defaultdict
 from statistics import median
 from typing import NamedTuple
 
-from tests.campaign.fault_result import Account
+from tests.campaign.fault_result import FaultResult
 from tests.campaign.resource_usage import Usage
 
 LEAST_SAMPLES = 8
 MOST = {"MB": 8.0, "threads": 2.0, "files": 4.0, "series": 10.0}
-"""From the second quarter of the time to the last one; producers take a while to go, and
-the first failure of a kind makes a series."""
+"""From the second quarter of the time to the last one; producers take a while to close,
+and the first failure of a kind adds a series."""
 
 
 class Sample(NamedTuple):
-    """Of a process that holds so many partitions: what it uses, and the series of its metrics."""
+    """A sample of a process with so many partitions: its resources and metric series."""
 
     held: int
     usage: Usage
@@ -28,8 +28,8 @@ class Sample(NamedTuple):
         return {"MB": megabytes, "threads": threads, "files": files, "series": self.series}
 
 
-class Growth:
-    """Samples of one process; only those with equal shares of the work are compared."""
+class GrowthRecord:
+    """Samples of one process; only those with equal numbers of partitions are compared."""
 
     def __init__(self) -> None:
         self._samples: defaultdict[int, list[Sample]] = defaultdict(list)
@@ -45,21 +45,21 @@ class Growth:
             if held and len(samples) >= LEAST_SAMPLES
         }
 
-    def account(self, fault: str, times: int) -> Account:
-        """What has become of it."""
+    def result(self, fault: str, times: int) -> FaultResult:
+        """The result: figures by partitions held, and those that have grown."""
         shown, wrong = [], []
         for held, figures in self.found().items():
-            told = ", ".join(
+            shown_text = ", ".join(
                 f"{after:.0f} {name} ({after - before:+.1f})"
                 for name, (before, after) in figures.items()
             )
-            shown.append(f"with {held} partitions {told}")
+            shown.append(f"with {held} partitions {shown_text}")
             wrong += [
                 f"{name} have grown from {before:g} to {after:g} with {held} partitions"
                 for name, (before, after) in figures.items()
                 if after - before > MOST[name]
             ]
-        return Account(fault, times, shown="; ".join(shown), problems=tuple(wrong))
+        return FaultResult(fault, times, shown="; ".join(shown), problems=tuple(wrong))
 
 
 def _median(samples: list[Sample], name: str, quarter: int) -> float:

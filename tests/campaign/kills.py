@@ -1,4 +1,4 @@
-"""Processes killed at every step of a commit and at random, stopped, overtaken and ended."""
+"""Processes killed at every step of a commit and at random, replaced, and shut down."""
 
 from __future__ import annotations
 
@@ -11,93 +11,83 @@ from pathlib import Path
 from typing import NamedTuple
 
 from stream_fs.broker import running_broker
-from tests.campaign.fault_result import Account, AddArgument
+from tests.campaign.fault_result import AddArgument, FaultResult
 from tests.support.recovery.comparison import Published
 from tests.support.recovery.crashes import (
-    POINTS,
-    Point,
-    end_randomly,
+    CRASH_MATRIX,
+    CrashPoint,
     kill_at,
-    kill_randomly,
-    kill_together,
-    overtake,
-    stop_often,
+    kill_at_random,
+    kill_during_shutdown,
+    replace_stopped_process,
+    stop_repeatedly,
 )
-from tests.support.recovery.faulty_service import STEPS
-from tests.support.recovery.launchers import Fresh
-from tests.support.recovery.prepared_stream import Stage, stage
-from tests.support.recovery.stream_run import Journey
+from tests.support.recovery.launchers import Spawned
+from tests.support.recovery.prepared_stream import PreparedStream, prepare_stream
+from tests.support.recovery.stream_run import StreamRun
 from tests.support.recovery.subscriber import problems
 
 STOP_CHUNKS = 6
-"""Between orderly ends: no multiple of the chunks between snapshots."""
+"""Between graceful shutdowns: no multiple of the chunks between snapshots."""
 
 
 class Fault(NamedTuple):
-    """What a journey suffers, and how often."""
+    """A fault that is injected into a run, and how often."""
 
     name: str
     times: int
-    inflict: Callable[[Journey], None]
+    inject: Callable[[StreamRun], None]
 
 
-def kill_again_and_again(journey: Journey, point: Point, times: int) -> None:
+def kill_repeatedly(stream_run: StreamRun, point: CrashPoint, times: int) -> None:
     committed = 0
     for _ in range(times):
-        committed = kill_at(journey, point, committed)
+        committed = kill_at(stream_run, point, committed)
 
 
-def kill_together_again_and_again(journey: Journey, step: str, times: int) -> None:
+def replace_stopped_processes(stream_run: StreamRun, times: int) -> None:
     for _ in range(times):
-        kill_together(journey, step, 2)
-
-
-def overtake_again_and_again(journey: Journey, times: int) -> None:
-    for _ in range(times):
-        overtake(journey)
+        replace_stopped_process(stream_run)
 
 
 def faults(options: Namespace) -> Iterator[Fault]:
-    """All of them; what chance decides follows from the seed."""
+    """All faults; the random ones follow from the seed."""
     chance = random.Random(options.seed)
-    for point in POINTS:
-        inflict = partial(kill_again_and_again, point=point, times=options.rounds)
-        yield Fault(f"SIGKILL when {point}", options.rounds, inflict)
-    for step in STEPS:
-        inflict = partial(kill_together_again_and_again, step=step, times=options.rounds)
-        yield Fault(f"SIGKILL when {step}, of several chunks", options.rounds, inflict)
+    for point in CRASH_MATRIX:
+        inject = partial(kill_repeatedly, point=point, times=options.rounds)
+        yield Fault(f"SIGKILL when {point}", options.rounds, inject)
     few = max(1, options.kills // 5)
-    at_random = partial(kill_randomly, kills=options.kills, chance=chance)
+    at_random = partial(kill_at_random, kills=options.kills, chance=chance)
     yield Fault("SIGKILL at random", options.kills, at_random)
-    at_the_end = partial(end_randomly, times=few, chance=chance)
-    yield Fault("SIGKILL while it ends", few, at_the_end)
-    yield Fault("SIGSTOP, overtaken, SIGCONT", few, partial(overtake_again_and_again, times=few))
-    yield Fault("SIGTERM", few, partial(stop_often, times=few, chunks=STOP_CHUNKS))
+    during_shutdown = partial(kill_during_shutdown, times=few, chance=chance)
+    yield Fault("SIGKILL during shutdown", few, during_shutdown)
+    yield Fault("SIGSTOP, replaced, SIGCONT", few, partial(replace_stopped_processes, times=few))
+    yield Fault("SIGTERM", few, partial(stop_repeatedly, times=few, chunks=STOP_CHUNKS))
 
 
-def suffer(staged: Stage, fault: Fault, number: int) -> Account:
-    """One journey."""
-    with staged.journey(f"fault-{number}") as journey:
+def run_fault(prepared: PreparedStream, fault: Fault, number: int) -> FaultResult:
+    """Inject a fault into one run, and compare it with the undisturbed one."""
+    with prepared.new_run(f"fault-{number}") as stream_run:
         try:
-            fault.inflict(journey)
-            found = journey.complete()
+            fault.inject(stream_run)
+            found = stream_run.complete()
             wrong = problems(message.value for message in found.rankings)
         except (AssertionError, TimeoutError) as error:
-            found = Published(journey.rankings.messages, journey.letters.messages)
+            found = Published(stream_run.rankings.messages, stream_run.letters.messages)
             wrong = [str(error)]
-    rankings, letters = found.against(staged.expected)
-    return Account(fault.name, fault.times, rankings, letters, problems=tuple(wrong))
+    rankings, letters = found.against(prepared.expected)
+    return FaultResult(fault.name, fault.times, rankings, letters, problems=tuple(wrong))
 
 
-def run(options: Namespace) -> Iterator[Account]:
-    """One journey for every fault, each against an undisturbed one."""
+def run(options: Namespace) -> Iterator[FaultResult]:
+    """One run for every fault, each against an undisturbed one."""
     with (
         tempfile.TemporaryDirectory(prefix="stream-fs-recovery-") as folder,
         running_broker() as broker,
-        stage(broker, Path(folder), options.chunks, Fresh) as staged,
+        prepare_stream(broker, Path(folder), options.chunks, Spawned) as prepared,
     ):
         for number, fault in enumerate(faults(options)):
-            yield suffer(staged, fault, number)
+            yield run_fault(prepared, fault, number)
 
 
 def arguments(add: AddArgument) -> None:

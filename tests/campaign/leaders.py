@@ -1,4 +1,4 @@
-"""Which node of a cluster leads what, and when all of them have all of it."""
+"""The leaders of a cluster's partitions, and whether its replicas are in sync."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from stream_fs.service.configuration import load
 from stream_fs.service.topics import topic_specs
 from tests.support.cluster import Cluster
 from tests.support.processes import wait_until
-from tests.support.topics import PATIENCE_SECONDS
+from tests.support.topics import TIMEOUT_SECONDS
 
 GROUPS, TRANSACTIONS = "__consumer_offsets", "__transaction_state"
 COORDINATORS = (GROUPS, TRANSACTIONS)
-"""Each has one partition on our brokers, whose leader is the coordinator."""
+"""Each has one partition on the brokers used here, whose leader is the coordinator."""
 
 
 class Leaders:
-    """Asks the cluster again each time: nodes come and go."""
+    """Reads the metadata of the cluster on every call."""
 
     def __init__(self, bootstrap: str) -> None:
         self.admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
@@ -41,16 +41,16 @@ class Leaders:
         return sum(place.leader == node for place in partitions), len(partitions)
 
     def coordinator(self, group: str) -> int:
-        """The id of the node that coordinates a group, as the cluster tells its members."""
+        """The id of the node that coordinates a group, as its members see it."""
         (described,) = self.admin.describe_consumer_groups([group]).values()
-        return int(described.result(PATIENCE_SECONDS).coordinator.id)
+        return int(described.result(TIMEOUT_SECONDS).coordinator.id)
 
-    def unite(self, cluster: Cluster) -> int:
-        """Let one node coordinate groups and transactions; its id.
+    def move_coordinators_to_one_node(self, cluster: Cluster) -> int:
+        """Make one node the coordinator of groups and transactions; its id.
 
-        A node that leads a partition and dies gives it to the first of the others in the list of
-        its replicas, and does not get it back. Of three nodes, one is among the first two of both
-        lists: whoever leads one of the partitions in its place has to die.
+        When the leader of a partition is killed, the first other replica in its list becomes leader
+        and stays so. Of three nodes, one is among the first two of both lists: any other leader of
+        one of the partitions is killed.
         """
         topics = self._topics()
         first, second = (topics[name].partitions[0].replicas[:2] for name in COORDINATORS)
@@ -75,7 +75,7 @@ class Leaders:
             return False
 
     def all_in_sync(self) -> bool:
-        """Whether every node has all that it should have."""
+        """Whether every partition has a leader and all its replicas are in sync."""
         try:
             topics = self._topics()
         except KafkaException:
@@ -87,7 +87,7 @@ class Leaders:
         wait_until(self.all_in_sync, "replicas do not get in sync")
 
     def make_topics(self, nodes: Sequence[int]) -> Callable[[Path], list[str]]:
-        """Makes the topics of a stream, on these nodes; the first leads all of their partitions."""
+        """A function that makes the topics of a stream on these nodes; the first one leads."""
 
         def make(config: Path) -> list[str]:
             configuration = load(config, {})
@@ -104,10 +104,10 @@ class Leaders:
                 for plan in missing
             ]
             for made in self.admin.create_topics(wanted).values():
-                made.result(PATIENCE_SECONDS)
+                made.result(TIMEOUT_SECONDS)
             return [plan.name for plan in missing]
 
         return make
 
     def _topics(self) -> Mapping[str, TopicMetadata]:
-        return self.admin.list_topics(timeout=PATIENCE_SECONDS).topics
+        return self.admin.list_topics(timeout=TIMEOUT_SECONDS).topics

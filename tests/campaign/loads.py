@@ -1,4 +1,4 @@
-"""What a stream may have to bear, and the memory that may take."""
+"""Loads of a stream, and the bound of the memory for each."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from tests.support.recovery.content import CLUSTERS, DIMENSIONS, good_records
 QUEUE_MEGABYTES = 64 + 50
 """Read ahead by the client (queued.max.messages.kbytes), and one answer more (fetch.max.bytes)."""
 QUEUE_RECORDS, RECORD_OVERHEAD = 100_000, 512
-"""Records that it reads ahead at most (queued.min.messages), and bytes that each costs besides."""
+"""Records that the client reads ahead (queued.min.messages), and the overhead of each in bytes."""
 MODELS_HELD = 5
-"""The model, the one that an update makes of it and what it needs for that, the snapshot of that in
-bytes, and once more with the client until the broker has it."""
+"""The model, the updated model and the working memory of the update, the encoded snapshot, and its
+copy in the client until the broker has it."""
 CHUNKS_HELD = 6
 """The records of a chunk in single precision, once more as they are handed on, and in double."""
 SMALL, WIDE = 500, 20
 """Records in a chunk of small ones, and of large ones."""
 WIDE_DIMENSIONS = {"a": 120_000, "b": 120_000}
 WIDEST = 970_000
-"""Bytes that a record may have there: little more than one has."""
+"""The limit of a record in bytes: slightly above the size of the records."""
 
 
 @dataclass(frozen=True)
 class Load:
-    """Records for one partition of a topic, and how the stream is configured."""
+    """Records for one partition of a topic, and the configuration of the stream."""
 
     name: str
     chunks: int
@@ -45,7 +45,7 @@ class Load:
         return self.dimensions or DIMENSIONS
 
     def bound(self, snapshot: float) -> float:
-        """Megabytes beyond those of an idle process, where a snapshot has so many of them."""
+        """Megabytes beyond those of an idle process, with snapshots of so many megabytes."""
         features = sum(self.views.values())
         chunk = max(self.chunk, 20 * CLUSTERS) * features * 4
         queued = min(QUEUE_RECORDS * RECORD_OVERHEAD, self.chunks * self.chunk * RECORD_OVERHEAD)
@@ -65,7 +65,7 @@ def burst(count: int) -> Load:
 
 
 def hot(partitions: int, chunks: int) -> Load:
-    """One partition has everything, the others nothing."""
+    """All records in one partition of several."""
     return Load(
         f"1 hot partition of {partitions}",
         chunks=chunks,
@@ -77,7 +77,7 @@ def hot(partitions: int, chunks: int) -> Load:
 
 
 def wide(chunks: int) -> Load:
-    """Records of almost a megabyte, and one of the first is larger than we take."""
+    """Records of almost a megabyte, and one that exceeds the limit."""
 
     def values() -> Iterator[bytes]:
         rng = np.random.default_rng(2)

@@ -1,4 +1,4 @@
-"""What a process uses over a long time, and with many tasks; series after a rebalance.
+"""Resources of a process over a long run and with many partitions; series after a rebalance.
 
 ``python -m tests.campaign.long_runs --chunks 2000 --tasks 1 16 64``: prints tables; exit code 1
 when memory, threads, open files or metric series have grown.
@@ -18,42 +18,44 @@ from stream_fs.broker import Broker, running_broker
 from tests.campaign.resource_usage import Flatness, Usage, lasting, series, usage
 from tests.support.markdown_table import aligned
 from tests.support.recovery.content import CHUNK, SNAPSHOT_EVERY, Content, Source, records_for
-from tests.support.recovery.launchers import Fresh
-from tests.support.recovery.service_process import Life
-from tests.support.recovery.stream_run import Journey
+from tests.support.recovery.launchers import Spawned
+from tests.support.recovery.service_process import ServiceProcess
+from tests.support.recovery.stream_run import StreamRun
 from tests.support.topics import Topics
 
 MOST_GROWTH = 4.0
 """Megabytes from the second quarter to the last one."""
 SAMPLES = 80
 QUICK_HEARTBEAT = '"heartbeat.interval.ms" = 500'
-"""Members without a name of their own, which notice a rebalance soon."""
+"""Properties of dynamic members that notice a rebalance soon."""
 
 
-def last(broker: Broker, folder: Path, chunks: int, samples: int = SAMPLES) -> Flatness:
-    """One process over so many chunks, which come as it works; looked at so many times."""
+def measure_long_run(broker: Broker, folder: Path, chunks: int, samples: int = SAMPLES) -> Flatness:
+    """Sample one process over so many chunks, which are written as it advances."""
     topics = Topics(broker.bootstrap)
     topic = topics.create("endurance")
     source = Source(broker.bootstrap, topic)
     taken = []
     try:
-        with Journey(broker.bootstrap, Content(topic, chunks), folder, "long", Fresh) as journey:
-            life = journey.start()
+        with StreamRun(
+            broker.bootstrap, Content(topic, chunks), folder, "long", Spawned
+        ) as stream_run:
+            process = stream_run.start()
             done = 0
             for number in range(1, samples + 1):
                 goal = number * chunks // samples
                 source.write(records_for(goal) - (records_for(done) if done else 0))
                 done = goal
-                journey.reach(life, goal)
-                taken.append(usage(life.pid))
-            life.stop()
+                stream_run.reach(process, goal)
+                taken.append(usage(process.pid))
+            process.stop()
     finally:
         topics.remove()
     return Flatness(taken)
 
 
 def flatness_table(found: Flatness, chunks: int) -> list[str]:
-    """By quarter, and how it went from the second to the last."""
+    """A table by quarter, and the growth from the second to the last."""
     rows = []
     for number in range(4):
         quarter = found.quarter(number)
@@ -84,8 +86,8 @@ class Series(NamedTuple):
     again: list[str]
 
 
-def rebalance(broker: Broker, folder: Path) -> Series:
-    """Another process comes and goes; each time every partition works long enough to be saved."""
+def measure_rebalance(broker: Broker, folder: Path) -> Series:
+    """Another member joins and leaves; each time every partition writes a snapshot."""
     address = broker.bootstrap
     topics = Topics(address)
     topic = topics.create("rebalance", partitions=2)
@@ -99,15 +101,15 @@ def rebalance(broker: Broker, folder: Path) -> Series:
         for source in sources:
             source.write(CHUNK * more if worked else records_for(more))
         worked += 2 * more
-        journey.reach(first, worked)
+        stream_run.reach(first, worked)
 
     try:
-        with Journey(address, content, folder, "shared", Fresh, QUICK_HEARTBEAT) as journey:
-            first = journey.start()
+        with StreamRun(address, content, folder, "shared", Spawned, QUICK_HEARTBEAT) as stream_run:
+            first = stream_run.start()
             work()
             alone = _series_of(first, partitions=2)
-            second = journey.start()
-            first.until(lambda: bool(first.log("partition released")), "giving one up")
+            second = stream_run.start()
+            first.until(lambda: bool(first.log("partition released")), "a release")
             work()
             shared = _series_of(first, partitions=1)
             second.stop()
@@ -119,37 +121,37 @@ def rebalance(broker: Broker, folder: Path) -> Series:
     return Series(alone, shared, again)
 
 
-def _series_of(life: Life, partitions: int) -> list[str]:
-    """All series, once each of so many partitions has its lag, which is told now and then."""
+def _series_of(process: ServiceProcess, partitions: int) -> list[str]:
+    """All series, once each of so many partitions has its lag, which is measured now and then."""
 
-    def told() -> bool:
-        return sum(name.startswith("stream_fs_lag") for name in series(life)) == partitions
+    def has_lag() -> bool:
+        return sum(name.startswith("stream_fs_lag") for name in series(process)) == partitions
 
-    life.until(told, f"the lag of {partitions} partitions")
-    return series(life)
+    process.until(has_lag, f"the lag of {partitions} partitions")
+    return series(process)
 
 
-def tasks(broker: Broker, folder: Path, count: int) -> Usage:
+def measure_partitions(broker: Broker, folder: Path, count: int) -> Usage:
     """One process with so many partitions, each of which has published two rankings."""
     topics = Topics(broker.bootstrap)
     topic = topics.create("tasks", partitions=count)
     try:
         for number in range(count):
             Source(broker.bootstrap, topic, number, clean=True).write(records_for(2))
-        with Journey(
-            broker.bootstrap, Content(topic, 2 * count), folder, f"tasks-{count}", Fresh
-        ) as journey:
-            life = journey.start()
-            journey.reach(life, 2 * count)
-            found = usage(life.pid)
-            life.stop()
+        with StreamRun(
+            broker.bootstrap, Content(topic, 2 * count), folder, f"tasks-{count}", Spawned
+        ) as stream_run:
+            process = stream_run.start()
+            stream_run.reach(process, 2 * count)
+            found = usage(process.pid)
+            process.stop()
     finally:
         topics.remove()
     return found
 
 
 def tasks_table(found: dict[int, Usage]) -> list[str]:
-    """By number of tasks."""
+    """A table by number of partitions."""
     rows = [
         [str(count), f"{used.megabytes:.0f}", str(used.threads), str(used.files)]
         for count, used in found.items()
@@ -172,14 +174,16 @@ def main() -> int:
         running_broker() as broker,
     ):
         folder = Path(name)
-        flat = last(broker, folder, options.chunks)
+        flat = measure_long_run(broker, folder, options.chunks)
         print("\n".join(flatness_table(flat, options.chunks)), flush=True)
-        alone, shared, again = map(len, map(lasting, rebalance(broker, folder)))
+        alone, shared, again = map(len, map(lasting, measure_rebalance(broker, folder)))
         print(
             f"\nmetric series but for outcomes: {alone} alone, {shared} shared, "
             f"{again} alone again\n"
         )
-        used = {count: tasks(broker, folder, count) for count in options.tasks}
+        used = {
+            count: measure_partitions(broker, folder, count) for count in options.measure_partitions
+        }
         print("\n".join(tasks_table(used)))
     grown = flat.growth > MOST_GROWTH or flat.more_threads > 0 or flat.more_files > 0
     return 1 if grown or again != alone else 0

@@ -13,23 +13,29 @@ from pathlib import Path
 from typing import Literal
 
 from stream_fs.broker import running_broker
-from tests.campaign.fault_result import Account, AddArgument
-from tests.campaign.merge_comparison import against_the_input
-from tests.campaign.process_group import QUICK, Troupe, failed, judged, undisturbed
+from tests.campaign.fault_result import AddArgument, FaultResult
+from tests.campaign.merge_comparison import compare_with_input
+from tests.campaign.process_group import (
+    QUICK,
+    ProcessGroup,
+    compare_run,
+    failed_result,
+    undisturbed,
+)
 from tests.support.recovery.content import CHUNK, FIRST_CHUNK, Content, Source, chunks_in
-from tests.support.recovery.launchers import Fresh, Start
-from tests.support.recovery.service_process import Life
-from tests.support.recovery.stream_run import Journey, Manner
+from tests.support.recovery.launchers import Launcher, Spawned
+from tests.support.recovery.service_process import ServiceProcess
+from tests.support.recovery.stream_run import RunSettings, StreamRun
 from tests.support.topics import Topics
 
 Protocol = Literal["eager", "cooperative", "consumer"]
 PROTOCOLS: tuple[Protocol, ...] = ("eager", "cooperative", "consumer")
 MOST = 3
-"""Members at a time, but for those that are leaving."""
+"""Members at a time, without those that are leaving."""
 
 
-class Load:
-    """Feeds all partitions at random, as long as it is told to."""
+class RandomInput:
+    """Writes random numbers of records to all partitions."""
 
     def __init__(self, bootstrap: str, topic: str, partitions: int, chance: random.Random) -> None:
         self._sources = [Source(bootstrap, topic, n, seed=n) for n in range(partitions)]
@@ -37,7 +43,7 @@ class Load:
         self._chance = chance
 
     def feed(self) -> None:
-        """A few chunks for most partitions, which end anywhere in a chunk."""
+        """Write up to two chunks to each partition, ending anywhere in a chunk."""
         for number, source in enumerate(self._sources):
             good = self._chance.randint(0, 2 * CHUNK)
             if not self._written[number]:
@@ -47,32 +53,34 @@ class Load:
 
     @property
     def chunks(self) -> int:
-        """Chunks that are full by now, in all partitions."""
+        """Full chunks in all partitions so far."""
         return sum(map(chunks_in, self._written))
 
 
 class Churn:
-    """A group that changes; `done` counts what was done to it."""
+    """Members that join, leave and are killed; `done` counts these events."""
 
-    def __init__(self, troupe: Troupe, load: Load, chance: random.Random) -> None:
-        self._troupe = troupe
-        self._load = load
+    def __init__(
+        self, group: ProcessGroup, random_input: RandomInput, chance: random.Random
+    ) -> None:
+        self._troupe = group
+        self._input = random_input
         self._chance = chance
-        self._leaving: list[Life] = []
+        self._leaving: list[ServiceProcess] = []
         self.done: Counter[str] = Counter()
 
     def go_on(self, seconds: float) -> None:
-        """Change something every few seconds; then let those that leave come to their end."""
+        """Change the group every few seconds; then wait for the end of members that leave."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             self._change()
-            self._load.feed()
+            self._input.feed()
             pause = time.monotonic() + self._chance.uniform(0.5, 8)
             while time.monotonic() < min(pause, deadline):
-                self._troupe.tend()
+                self._troupe.restart_ended()
                 time.sleep(0.05)
-        for life in self._leaving:
-            life.expect(0)
+        for process in self._leaving:
+            process.expect(0)
 
     def _change(self) -> None:
         members = self._troupe.members
@@ -80,66 +88,69 @@ class Churn:
             self._troupe.join()
             self.done["joins"] += 1
             return
-        life = members.pop(self._chance.randrange(len(members)))
-        # Before it hears signals it cannot leave in order.
-        if self._chance.random() < 0.5 and life.log("listening"):
-            life.signal(signal.SIGTERM)
-            self._leaving.append(life)
+        process = members.pop(self._chance.randrange(len(members)))
+        # Until it handles signals it cannot shut down gracefully.
+        if self._chance.random() < 0.5 and process.log("listening"):
+            process.signal(signal.SIGTERM)
+            self._leaving.append(process)
             self.done["leaves"] += 1
         else:
-            life.kill()
+            process.kill()
             self.done["kills"] += 1
 
 
-def suffer(
+def run_fault(
     bootstrap: str,
     folder: Path,
-    start: Start,
+    start: Launcher,
     protocol: Protocol,
     partitions: int,
     seconds: float,
     chance: random.Random,
-) -> Account:
-    """One journey for so many seconds, and afterwards an undisturbed one through the same input."""
+) -> FaultResult:
+    """Compare a run of so many seconds with an undisturbed one through the same input."""
     fault = f"random joins, leaves and kills, {protocol}"
     topics = Topics(bootstrap)
     topic = topics.create("membership", partitions=partitions)
-    load = Load(bootstrap, topic, partitions, chance)
+    random_input = RandomInput(bootstrap, topic, partitions, chance)
     properties = "" if protocol == "consumer" else QUICK  # there the broker decides
-    manner = Manner(protocol=protocol, merge=True)
+    run_settings = RunSettings(protocol=protocol, merge=True)
     where = (bootstrap, Content(topic, 0), folder, protocol, start)
     try:
-        with Journey(*where, properties, manner) as journey, Troupe(journey, MOST) as troupe:
-            churn = Churn(troupe, load, chance)
+        with (
+            StreamRun(*where, properties, run_settings) as stream_run,
+            ProcessGroup(stream_run, MOST) as group,
+        ):
+            churn = Churn(group, random_input, chance)
             try:
                 churn.go_on(seconds)
-                journey.content = Content(topic, load.chunks)
-                while not troupe.members:
-                    troupe.join()
-                troupe.merge()
-                found = troupe.finish()
+                stream_run.content = Content(topic, random_input.chunks)
+                while not group.members:
+                    group.join()
+                group.merge()
+                found = group.finish()
             except (AssertionError, TimeoutError) as error:
-                return failed(fault, churn.done.total(), journey, error)
-        expected = undisturbed(bootstrap, journey.content, folder, start)
-        merged = against_the_input(bootstrap, journey.config, found.rankings)
+                return failed_result(fault, churn.done.total(), stream_run, error)
+        expected = undisturbed(bootstrap, stream_run.content, folder, start)
+        merged = compare_with_input(bootstrap, stream_run.config, found.rankings)
     finally:
         topics.remove()
     shown = [", ".join(f"{n} {what}" for what, n in churn.done.items())]
-    return judged(fault, churn.done.total(), found, expected, shown, merged)
+    return compare_run(fault, churn.done.total(), found, expected, shown, merged)
 
 
-def run(options: Namespace) -> Iterator[Account]:
-    """One journey for every protocol."""
+def run(options: Namespace) -> Iterator[FaultResult]:
+    """One run for every protocol."""
     chance = random.Random(options.seed)
     with (
         tempfile.TemporaryDirectory(prefix="stream-fs-campaign-") as folder,
         running_broker() as broker,
     ):
         for protocol in PROTOCOLS:
-            yield suffer(
+            yield run_fault(
                 broker.bootstrap,
                 Path(folder),
-                Fresh,
+                Spawned,
                 protocol,
                 options.membership_partitions,
                 options.membership_seconds,

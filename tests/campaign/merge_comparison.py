@@ -1,8 +1,8 @@
-"""Merged rankings against those that follow from the input.
+"""Compares merged rankings with those computed from the input.
 
-When a merged ranking appears depends on the clock, so two journeys have different ones. But each is
-a function of the partition models that it lists, and of the merged ranking before it: here the
-models are computed from the input, and every byte is compared.
+When a merged ranking appears depends on the clock, so two runs have different ones. But each is
+a function of the partition models that it lists and of the merged ranking before it: the models are
+computed from the input, and every byte is compared.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from stream_fs.service.configuration import load
 from stream_fs.wire.records.decoder import RecordDecoder
 from tests.support.recovery.comparison import Comparison, compare, ranking_name
 from tests.support.recovery.subscriber import Received
-from tests.support.topics import PATIENCE_SECONDS, end_of
+from tests.support.topics import TIMEOUT_SECONDS, end_of
 
 _BATCH = 50
-"""Messages at a time: of all at once, the bad ones would be too many."""
+"""Messages at a time: the bad ones of all at once would exceed the limit."""
 
 
 def merged_rankings(messages: Sequence[Received]) -> list[Received]:
-    """Those among all published ones; their key is the name of the stream."""
+    """The merged rankings; their key is the name of the stream."""
     return [message for message in messages if b"/" not in (message.key or b"")]
 
 
-def against_the_input(bootstrap: str, config: Path, messages: Sequence[Received]) -> Comparison:
-    """All merged rankings of a stream; one whose models cannot be had is lost."""
+def compare_with_input(bootstrap: str, config: Path, messages: Sequence[Received]) -> Comparison:
+    """Compare all merged rankings of a stream."""
     settings = load(config, {}).stream_settings()
     found = merged_rankings(messages)
     (topic,) = settings.state_topics
@@ -52,7 +52,7 @@ def _expected(
     topic: str,
     settings: StreamSettings,
 ) -> Iterator[Received]:
-    """What should be in the place of each."""
+    """The expected message for each one found."""
     before: MergeProgress | None = None
     for message in found:
         sources = json.loads(message.value or b"")["sources"]
@@ -70,7 +70,7 @@ def _all_models(
     """The model of every partition after each of its chunks."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "unused", "log_level": 0})
     try:
-        numbers = consumer.list_topics(topic, PATIENCE_SECONDS).topics[topic].partitions
+        numbers = consumer.list_topics(topic, TIMEOUT_SECONDS).topics[topic].partitions
         return {
             (place, model.state.chunk): model
             for place in (Partition(topic, number) for number in numbers)
@@ -96,16 +96,16 @@ def _models(
 
 
 def _messages(consumer: Consumer, place: Partition) -> list[Message]:
-    """All that a partition of the input holds."""
+    """All messages of an input partition."""
     at = TopicPartition(place.topic, place.number, 0)
     end = end_of(consumer, place.topic, place.number)
     found: list[Message] = []
     if end:
         consumer.assign([at])
     while len(found) < end:
-        batch = consumer.consume(min(500, end - len(found)), PATIENCE_SECONDS)
+        batch = consumer.consume(min(500, end - len(found)), TIMEOUT_SECONDS)
         if not batch:
-            raise TimeoutError(f"{place} does not come to its end")
+            raise TimeoutError(f"{place}: {len(found)} of {end} messages")
         for message in batch:
             if (error := message.error()) is not None:
                 raise KafkaException(error)

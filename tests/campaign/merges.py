@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from stream_fs.broker import running_broker
-from tests.campaign.fault_result import Account, AddArgument
-from tests.campaign.merge_comparison import against_the_input, merged_rankings
-from tests.campaign.process_group import Troupe, failed, judged, undisturbed
+from tests.campaign.fault_result import AddArgument, FaultResult
+from tests.campaign.merge_comparison import compare_with_input, merged_rankings
+from tests.campaign.process_group import ProcessGroup, compare_run, failed_result, undisturbed
 from tests.support.recovery.content import (
     CHUNK,
     SNAPSHOT_EVERY,
@@ -21,18 +21,18 @@ from tests.support.recovery.content import (
     has_snapshot,
     records_for,
 )
-from tests.support.recovery.faulty_service import MERGE_STEPS, Moment
-from tests.support.recovery.launchers import Fresh, Start
-from tests.support.recovery.stream_run import SAME_MEMBER, Journey, Manner
+from tests.support.recovery.faulty_service import MERGE_STEPS, FaultPoint
+from tests.support.recovery.launchers import Launcher, Spawned
+from tests.support.recovery.stream_run import SAME_MEMBER, RunSettings, StreamRun
 from tests.support.topics import Topics
 
 PARTITIONS = 2
 MORE = SNAPSHOT_EVERY + 1
-"""Chunks for each partition and life, so that each life has new snapshots to merge."""
+"""Chunks for each partition and process, so that each process has new snapshots to merge."""
 
 
-def suffer(bootstrap: str, folder: Path, start: Start, step: str, rounds: int) -> Account:
-    """So many lives that end at the first such step; and one that comes to the end of the input."""
+def run_fault(bootstrap: str, folder: Path, start: Launcher, step: str, rounds: int) -> FaultResult:
+    """Kill so many processes at their first such step; another one runs to the end."""
     fault = f"SIGKILL when {step}"
     topics = Topics(bootstrap)
     topic = topics.create("merges", partitions=PARTITIONS)
@@ -47,42 +47,42 @@ def suffer(bootstrap: str, folder: Path, start: Start, step: str, rounds: int) -
         written += MORE
 
     try:
-        with Journey(*where, SAME_MEMBER, Manner(merge=True)) as journey:
+        with StreamRun(*where, SAME_MEMBER, RunSettings(merge=True)) as stream_run:
             try:
                 for _ in range(rounds):
                     write()
-                    journey.start(Moment(step, 1)).expect(-signal.SIGKILL)
+                    stream_run.start(FaultPoint(step, 1)).expect(-signal.SIGKILL)
                 write()
-                journey.content = Content(topic, PARTITIONS * written)
+                stream_run.content = Content(topic, PARTITIONS * written)
                 last = max(filter(has_snapshot, range(written + 1)))
-                with Troupe(journey, 1) as troupe:
-                    troupe.until(lambda: merged_up_to(journey) >= last, f"a merge of {last}")
-                    found = troupe.finish()
+                with ProcessGroup(stream_run, 1) as group:
+                    group.until(lambda: merged_up_to(stream_run) >= last, f"a merge of {last}")
+                    found = group.finish()
             except (AssertionError, TimeoutError) as error:
-                return failed(fault, rounds, journey, error)
-        expected = undisturbed(bootstrap, journey.content, folder, start)
-        compared = against_the_input(bootstrap, journey.config, found.rankings)
+                return failed_result(fault, rounds, stream_run, error)
+        expected = undisturbed(bootstrap, stream_run.content, folder, start)
+        compared = compare_with_input(bootstrap, stream_run.config, found.rankings)
     finally:
         topics.remove()
-    return judged(fault, rounds, found, expected, merged=compared)
+    return compare_run(fault, rounds, found, expected, merged=compared)
 
 
-def merged_up_to(journey: Journey) -> int:
-    """The chunk that every partition has come to in the newest merged ranking."""
-    journey.published()
-    merged = merged_rankings(journey.rankings.messages)
+def merged_up_to(stream_run: StreamRun) -> int:
+    """The least chunk of any partition in the newest merged ranking."""
+    stream_run.published()
+    merged = merged_rankings(stream_run.rankings.messages)
     sources = json.loads(merged[-1].value or b"")["sources"] if merged else []
     return min((s["sequence"] for s in sources), default=0) if len(sources) == PARTITIONS else 0
 
 
-def run(options: Namespace) -> Iterator[Account]:
-    """One journey for every step."""
+def run(options: Namespace) -> Iterator[FaultResult]:
+    """One run for every step."""
     with (
         tempfile.TemporaryDirectory(prefix="stream-fs-campaign-") as folder,
         running_broker() as broker,
     ):
         for step in MERGE_STEPS:
-            yield suffer(broker.bootstrap, Path(folder), Fresh, step, options.merge_rounds)
+            yield run_fault(broker.bootstrap, Path(folder), Spawned, step, options.merge_rounds)
 
 
 def arguments(add: AddArgument) -> None:

@@ -1,8 +1,8 @@
 """The connection to the broker cut, slowed down and silenced, and the broker itself restarted.
 
-Silenced in both directions, or in one: what is asked for is done, and the answer is lost.
+A connection is silenced in both directions, or in one: requests are served, and the answers lost.
 
-Processes reach their broker through a proxy; the proof looks at it directly.
+Processes reach their broker through a proxy; the campaign reads its topics directly.
 """
 
 from __future__ import annotations
@@ -20,218 +20,230 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stream_fs.broker.node import Broker
-from tests.campaign.fault_result import Account, AddArgument
-from tests.campaign.process_group import QUICK, Troupe, failed, judged, shared_stage
+from tests.campaign.fault_result import AddArgument, FaultResult
+from tests.campaign.process_group import (
+    QUICK,
+    ProcessGroup,
+    compare_run,
+    failed_result,
+    prepare_shared_stream,
+)
 from tests.campaign.proxy import Proxy
 from tests.support.cluster import running_cluster
 from tests.support.recovery.content import good_records, records_for
 from tests.support.recovery.faulty_service import STEPS
-from tests.support.recovery.launchers import Fresh, Start
-from tests.support.recovery.prepared_stream import Stage
-from tests.support.recovery.service_process import Life
-from tests.support.recovery.stream_run import USUAL, Journey, Manner
+from tests.support.recovery.launchers import Launcher, Spawned
+from tests.support.recovery.prepared_stream import PreparedStream
+from tests.support.recovery.service_process import ServiceProcess
+from tests.support.recovery.stream_run import DEFAULTS, RunSettings, StreamRun
 
 LISTENER = "PROXIED"
-SOON = Manner(limits="call_timeout = 4\ntransaction_timeout = 10")
-"""Limits that are reached many times in a row."""
-OPEN = Manner(limits="call_timeout = 10\ntransaction_timeout = 20")
-"""Limits that are longer than a subscriber takes to see a commit that was not answered."""
+SHORT_TIMEOUTS = RunSettings(limits="call_timeout = 4\ntransaction_timeout = 10")
+"""Timeouts that expire many times in a row."""
+LONG_TIMEOUTS = RunSettings(limits="call_timeout = 10\ntransaction_timeout = 20")
+"""Timeouts longer than a subscriber needs to see a commit that was not answered."""
 DELAY, RATE = 0.05, 20_000.0
 """Of a slow connection: seconds for each piece, and bytes in a second. A process takes several
 times longer to get its records than it works on them, so that it cannot read them all ahead."""
 
 
 @dataclass(frozen=True)
-class Scene:
+class ProxySetup:
     """A broker behind a proxy; a stream of one partition on it, and one of several."""
 
     proxy: Proxy
     broker: Broker
-    alone: Stage
-    shared: Stage
+    alone: PreparedStream
+    shared: PreparedStream
     chance: random.Random
 
-    def suffer(
+    def run_fault(
         self,
         fault: str,
         times: int,
-        inflict: Callable[[Scene, Troupe], str],
+        inject: Callable[[ProxySetup, ProcessGroup], str],
         *,
-        manner: Manner = USUAL,
-        stand: int = 0,
-    ) -> Account:
-        """One journey against an undisturbed one; `inflict` tells what else there is to say.
+        run_settings: RunSettings = DEFAULTS,
+        stop_rounds: int = 0,
+    ) -> FaultResult:
+        """Compare one run with an undisturbed one; `inject` returns a remark for the result.
 
-        With `stand`, of one process with one partition, which stops at every step; otherwise of
-        two that share several.
+        With `stop_rounds`, of one process with one partition, which stops at every step; without,
+        of two that share several.
         """
-        staged = self.alone if stand else self.shared
-        manner = Manner(bootstrap=self.proxy.address, limits=manner.limits)
+        prepared = self.alone if stop_rounds else self.shared
+        run_settings = RunSettings(bootstrap=self.proxy.address, limits=run_settings.limits)
         name = fault.replace(" ", "-").replace(",", "")
-        where = (staged.bootstrap, staged.content, staged.folder, name, staged.start)
-        with Journey(*where, QUICK, manner) as journey:
+        where = (prepared.bootstrap, prepared.content, prepared.folder, name, prepared.start)
+        with StreamRun(*where, QUICK, run_settings) as stream_run:
             try:
-                with Troupe(journey, 1 if stand else 2, stand=stand, failures=times) as troupe:
-                    told = inflict(self, troupe)
-                    found = troupe.finish()
-                return judged(fault, times, found, staged.expected, [told, troupe.told])
+                with ProcessGroup(
+                    stream_run, 1 if stop_rounds else 2, stop_rounds=stop_rounds, failures=times
+                ) as group:
+                    shown = inject(self, group)
+                    found = group.finish()
+                return compare_run(fault, times, found, prepared.expected, [shown, group.exits])
             except (AssertionError, TimeoutError) as error:
-                return failed(fault, times, journey, error)
+                return failed_result(fault, times, stream_run, error)
             finally:
                 self.broker.start()
-                self.proxy.mend()
+                self.proxy.restore()
 
 
-def shares(troupe: Troupe, times: int) -> Iterator[int]:
-    """So many moments, spread over the stream; which one it is."""
+def spread_over_stream(group: ProcessGroup, times: int) -> Iterator[int]:
+    """Wait for so many points, spread evenly over the stream; yields their numbers."""
     for number in range(times):
-        troupe.reach(troupe.journey.content.chunks * (number + 1) // (times + 2))
+        group.reach(group.stream_run.content.chunks * (number + 1) // (times + 2))
         yield number
 
 
-def cut(scene: Scene, troupe: Troupe, times: int) -> str:
-    """Again and again, for up to three seconds."""
+def cut(setup: ProxySetup, group: ProcessGroup, times: int) -> str:
+    """Cut all connections so many times, each for up to three seconds."""
     connections = 0
-    for _ in shares(troupe, times):
-        connections += scene.proxy.cut()
-        time.sleep(scene.chance.uniform(0, 3))
-        scene.proxy.mend()
-    assert connections, "there was nothing to cut"
+    for _ in spread_over_stream(group, times):
+        connections += setup.proxy.cut()
+        time.sleep(setup.chance.uniform(0, 3))
+        setup.proxy.restore()
+    assert connections, "there was no connection to cut"
     return f"{connections} connections"
 
 
-def silence(scene: Scene, troupe: Troupe, times: int) -> str:
-    """Bytes vanish in the connections that there are."""
+def silence(setup: ProxySetup, group: ProcessGroup, times: int) -> str:
+    """Silence all open connections so many times."""
     slowest, connections = 0.0, 0
-    partitions = scene.shared.partitions
-    for _ in shares(troupe, times):
-        connections += scene.proxy.silence()
-        slowest = max(slowest, troupe.advance(partitions))
-    assert connections, "there was nothing to silence"
-    return f"{connections} connections; went on in {slowest:.0f} s at most"
+    partitions = setup.shared.partitions
+    for _ in spread_over_stream(group, times):
+        connections += setup.proxy.silence()
+        slowest = max(slowest, group.advance(partitions))
+    assert connections, "there was no connection to silence"
+    return f"{connections} connections; advanced in {slowest:.0f} s at most"
 
 
-def slow(scene: Scene) -> Account:
-    """From the start to the last ranking: nothing is read ahead while the connection is fast."""
-    scene.proxy.slow_down(DELAY, RATE)
-    before, needed = scene.proxy.carried, input_bytes(scene.shared)
+def slow(setup: ProxySetup) -> FaultResult:
+    """Slow connections from the start to the last ranking, so that nothing is read ahead."""
+    setup.proxy.slow_down(DELAY, RATE)
+    before, needed = setup.proxy.bytes_to_clients, input_bytes(setup.shared)
 
-    def wait(scene: Scene, troupe: Troupe) -> str:
-        count = troupe.journey.content.chunks
+    def wait(setup: ProxySetup, group: ProcessGroup) -> str:
+        count = group.stream_run.content.chunks
         began = time.monotonic()
-        troupe.reach(count)
-        seconds, carried = time.monotonic() - began, scene.proxy.carried - before
-        assert carried > needed, f"{carried} bytes came through, and the input has {needed}"
-        return f"{seconds / count:.1f} s for a ranking, {carried / 1000:.0f} kB in slow answers"
+        group.reach(count)
+        seconds, bytes_to_clients = time.monotonic() - began, setup.proxy.bytes_to_clients - before
+        assert bytes_to_clients > needed, (
+            f"{bytes_to_clients} bytes passed, and the input has {needed}"
+        )
+        return f"{seconds / count:.1f} s for a ranking, {bytes_to_clients / 1000:.0f} kB slowly"
 
-    return scene.suffer("slow connections", 1, wait)
+    return setup.run_fault("slow connections", 1, wait)
 
 
-def input_bytes(staged: Stage) -> int:
-    """At least so many are in the input of a stage: those of its good records."""
-    chunks = staged.content.chunks // staged.partitions
+def input_bytes(prepared: PreparedStream) -> int:
+    """The bytes of the good records of an input."""
+    chunks = prepared.content.chunks // prepared.partitions
     return sum(
         len(value)
-        for number in range(staged.partitions)
+        for number in range(prepared.partitions)
         for value in itertools.islice(good_records(number), records_for(chunks))
     )
 
 
-def at_every_step(scene: Scene, troupe: Troupe, rounds: int, inflict: Callable[[], int]) -> str:
-    """Wherever the process stands, `inflict`, and let it go on."""
+def at_every_step(
+    setup: ProxySetup, group: ProcessGroup, rounds: int, inject: Callable[[], int]
+) -> str:
+    """Inject the fault at every stop of the process, and continue it."""
     seen: Counter[str] = Counter()
-    while troupe.counts().total() < troupe.journey.content.chunks:
-        troupe.tend()
-        for life in troupe.members:
-            if not life.ended and life.standing:
-                assert inflict(), "there was nothing to cut or to silence"
-                life.signal(signal.SIGCONT)
-                time.sleep(scene.chance.uniform(0.1, 1.5))
-                scene.proxy.mend()
+    while group.counts().total() < group.stream_run.content.chunks:
+        group.restart_ended()
+        for process in group.members:
+            if not process.ended and process.stopped:
+                assert inject(), "there was no connection to cut or to silence"
+                process.signal(signal.SIGCONT)
+                time.sleep(setup.chance.uniform(0.1, 1.5))
+                setup.proxy.restore()
         time.sleep(0.01)
-    for life in troupe.journey.lives:
-        seen += life.stood()
+    for process in group.stream_run.processes:
+        seen += process.stops_by_step()
     missed = [step for step in STEPS if seen[step] < rounds]
-    assert not missed, f"it did not stand often enough at {missed}: {seen}"
+    assert not missed, f"too few stops at {missed}: {seen}"
     return ", ".join(f"{step} {count}" for step, count in seen.items())
 
 
-def lose_answers(scene: Scene, troupe: Troupe, rounds: int) -> str:
-    """Commits are applied, and nobody is told: the answers to them are lost on their way."""
+def lose_answers(setup: ProxySetup, group: ProcessGroup, rounds: int) -> str:
+    """Lose the answers to commits: they are applied, and the process does not know."""
     applied = 0
-    while troupe.counts().total() < troupe.journey.content.chunks:
-        troupe.tend()
-        for life in troupe.members:
-            if not life.ended and life.standing:
-                if life.stands_at == "records sent":
-                    applied += _unanswered(scene, troupe, life)
-                life.signal(signal.SIGCONT)
+    while group.counts().total() < group.stream_run.content.chunks:
+        group.restart_ended()
+        for process in group.members:
+            if not process.ended and process.stopped:
+                if process.last_stop == "records sent":
+                    applied += _unanswered(setup, group, process)
+                process.signal(signal.SIGCONT)
         time.sleep(0.01)
     assert applied >= rounds, f"{applied} commits were applied without an answer"
     return f"{applied} applied before the process knew"
 
 
-def _unanswered(scene: Scene, troupe: Troupe, life: Life) -> bool:
-    """Whether a ranking is out while the process that stands before its commit does not know."""
-    before = len(troupe.journey.rankings.decided())
-    assert scene.proxy.lose_answers(), "there were no connections"
-    life.signal(signal.SIGCONT)
-    troupe.until(lambda: troupe.counts().total() > before, "commit that is not answered")
-    return all(line["chunk"] != before + 1 for line in life.log("chunk committed"))
+def _unanswered(setup: ProxySetup, group: ProcessGroup, process: ServiceProcess) -> bool:
+    """Whether a ranking is published while its process, stopped before commit, does not know."""
+    before = len(group.stream_run.rankings.decided())
+    assert setup.proxy.lose_answers(), "there were no connections"
+    process.signal(signal.SIGCONT)
+    group.until(lambda: group.counts().total() > before, "commit that is not answered")
+    return all(line["chunk"] != before + 1 for line in process.log("chunk committed"))
 
 
-def restart(scene: Scene, troupe: Troupe, times: int, end: Callable[[], None]) -> str:
-    """The broker goes, and comes back when every process has noticed."""
+def restart(setup: ProxySetup, group: ProcessGroup, times: int, end: Callable[[], None]) -> str:
+    """Stop or kill the broker, and restart it when every process has noticed."""
     slowest = 0.0
-    for _ in shares(troupe, times):
-        before = [life.count("no broker answers") for life in troupe.members]
+    for _ in spread_over_stream(group, times):
+        before = [process.count("no broker answers") for process in group.members]
         end()
 
         def noticed(before: list[int] = before) -> bool:
-            now = [life.count("no broker answers") for life in troupe.members]
+            now = [process.count("no broker answers") for process in group.members]
             return all(n > b for n, b in zip(now, before, strict=True))
 
-        troupe.until(noticed, "notice of it")
-        scene.broker.start()
-        slowest = max(slowest, troupe.advance(scene.shared.partitions))
-    return f"went on in {slowest:.0f} s at most"
+        group.until(noticed, "log line of every process")
+        setup.broker.start()
+        slowest = max(slowest, group.advance(setup.shared.partitions))
+    return f"advanced in {slowest:.0f} s at most"
 
 
-def faults(scene: Scene, options: Namespace) -> Iterator[Account]:
+def faults(setup: ProxySetup, options: Namespace) -> Iterator[FaultResult]:
     few, rounds = options.network_times, options.network_rounds
     steps = rounds * len(STEPS)
-    proxy, broker = scene.proxy, scene.broker
-    yield scene.suffer("connections cut", few, lambda s, t: cut(s, t, few))
-    yield scene.suffer(
+    proxy, broker = setup.proxy, setup.broker
+    yield setup.run_fault("connections cut", few, lambda s, t: cut(s, t, few))
+    yield setup.run_fault(
         "connections cut at every step of a commit",
         steps,
         lambda s, t: at_every_step(s, t, rounds, proxy.cut),
-        stand=rounds,
+        stop_rounds=rounds,
     )
-    yield scene.suffer(
+    yield setup.run_fault(
         "commits applied, their answers lost",
         rounds,
         lambda s, t: lose_answers(s, t, rounds),
-        manner=OPEN,
-        stand=rounds,
+        run_settings=LONG_TIMEOUTS,
+        stop_rounds=rounds,
     )
-    yield slow(scene)
-    yield scene.suffer("half-open connections", few, lambda s, t: silence(s, t, few))
-    yield scene.suffer(
+    yield slow(setup)
+    yield setup.run_fault("half-open connections", few, lambda s, t: silence(s, t, few))
+    yield setup.run_fault(
         "half-open connections at every step of a commit",
         steps,
         lambda s, t: at_every_step(s, t, rounds, proxy.silence),
-        manner=SOON,
-        stand=rounds,
+        run_settings=SHORT_TIMEOUTS,
+        stop_rounds=rounds,
     )
-    yield scene.suffer("broker stopped", few, lambda s, t: restart(s, t, few, broker.stop))
-    yield scene.suffer("broker killed", few, lambda s, t: restart(s, t, few, broker.kill))
+    yield setup.run_fault("broker stopped", few, lambda s, t: restart(s, t, few, broker.stop))
+    yield setup.run_fault("broker killed", few, lambda s, t: restart(s, t, few, broker.kill))
 
 
 @contextmanager
-def scene(
-    folder: Path, partitions: int, chunks: int, start: Start, chance: random.Random
-) -> Iterator[Scene]:
+def setup(
+    folder: Path, partitions: int, chunks: int, start: Launcher, chance: random.Random
+) -> Iterator[ProxySetup]:
     with ExitStack() as stack:
         proxy = stack.enter_context(Proxy())
         cluster = stack.enter_context(
@@ -245,18 +257,20 @@ def scene(
         (broker,) = cluster.nodes.values()
         proxy.upstream = broker.address(LISTENER)
         address = broker.bootstrap
-        alone = stack.enter_context(shared_stage(address, folder, 1, chunks, start))
-        shared = stack.enter_context(shared_stage(address, folder, partitions, chunks, start))
-        yield Scene(proxy, broker, alone, shared, chance)
+        alone = stack.enter_context(prepare_shared_stream(address, folder, 1, chunks, start))
+        shared = stack.enter_context(
+            prepare_shared_stream(address, folder, partitions, chunks, start)
+        )
+        yield ProxySetup(proxy, broker, alone, shared, chance)
 
 
-def run(options: Namespace) -> Iterator[Account]:
-    """One journey for every fault, each against an undisturbed one."""
+def run(options: Namespace) -> Iterator[FaultResult]:
+    """One run for every fault, each against an undisturbed one."""
     chance = random.Random(options.seed)
     partitions, chunks = options.network_partitions, options.network_chunks
     with (
         tempfile.TemporaryDirectory(prefix="stream-fs-campaign-") as folder,
-        scene(Path(folder), partitions, chunks, Fresh, chance) as made,
+        setup(Path(folder), partitions, chunks, Spawned, chance) as made,
     ):
         yield from faults(made, options)
 

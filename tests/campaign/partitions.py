@@ -1,7 +1,7 @@
 """Partitions added to the input topic while the service runs.
 
-The state topic has to get as many, with `stream-fs topics create`, before or after. Until then the
-new partitions wait, and the others go on.
+The state topic must get as many, with `stream-fs topics create`, before or after. Until then the
+new partitions wait, and the others advance.
 """
 
 from __future__ import annotations
@@ -12,25 +12,31 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from stream_fs.broker import running_broker
-from tests.campaign.fault_result import Account, AddArgument
+from tests.campaign.fault_result import AddArgument, FaultResult
 from tests.campaign.membership import PROTOCOLS, Protocol
-from tests.campaign.merge_comparison import against_the_input
-from tests.campaign.process_group import QUICK, Troupe, failed, judged, undisturbed
+from tests.campaign.merge_comparison import compare_with_input
+from tests.campaign.process_group import (
+    QUICK,
+    ProcessGroup,
+    compare_run,
+    failed_result,
+    undisturbed,
+)
 from tests.support.recovery.content import CHUNK, Content, Source, records_for
-from tests.support.recovery.launchers import Fresh, Start
-from tests.support.recovery.stream_run import Journey, Manner, make_topics
+from tests.support.recovery.launchers import Launcher, Spawned
+from tests.support.recovery.stream_run import RunSettings, StreamRun, make_topics
 from tests.support.topics import Topics
 
 FRESH = '"topic.metadata.refresh.interval.ms" = 2000'
-"""How soon members of a classic group hear of partitions; by default within five minutes."""
+"""How soon members of a classic group notice new partitions; by default within five minutes."""
 WAITS = "stream-fs topics create"
-"""What a process says while a partition has no state."""
+"""In the log while a partition has no state."""
 
 
-def suffer(
-    bootstrap: str, folder: Path, start: Start, protocol: Protocol, chunks: int, *, after: bool
-) -> Account:
-    """Two partitions become five; their state is made `after` they are, or before."""
+def run_fault(
+    bootstrap: str, folder: Path, start: Launcher, protocol: Protocol, chunks: int, *, after: bool
+) -> FaultResult:
+    """Add three partitions to two; their state is created `after` them, or before."""
     fault = f"partitions added {'before' if after else 'after'} their state, {protocol}"
     topics = Topics(bootstrap)
     topic = topics.create("growing", partitions=2)
@@ -41,43 +47,49 @@ def suffer(
     try:
         for source in sources:
             source.write(records_for(chunks))
-        with Journey(*where, properties, Manner(protocol=protocol, merge=True)) as journey:
+        with StreamRun(
+            *where, properties, RunSettings(protocol=protocol, merge=True)
+        ) as stream_run:
             try:
-                with Troupe(journey) as troupe:
-                    troupe.reach(2)
+                with ProcessGroup(stream_run) as group:
+                    group.reach(2)
                     if not after:
-                        topics.grow(journey.topic("state"), 5)
+                        topics.grow(stream_run.topic("state"), 5)
                     topics.grow(topic, 5)
                     sources += [Source(bootstrap, topic, n, seed=n) for n in range(2, 5)]
                     for number, source in enumerate(sources):
                         source.write(records_for(chunks) if number > 1 else CHUNK * chunks)
                     if after:
-                        wait(troupe, chunks)
-                    journey.content = Content(topic, (2 * 2 + 3) * chunks)
-                    troupe.merge()
-                    found = troupe.finish()
+                        wait(group, chunks)
+                    stream_run.content = Content(topic, (2 * 2 + 3) * chunks)
+                    group.merge()
+                    found = group.finish()
             except (AssertionError, TimeoutError) as error:
-                return failed(fault, 1, journey, error)
-        expected = undisturbed(bootstrap, journey.content, folder, start)
-        merged = against_the_input(bootstrap, journey.config, found.rankings)
+                return failed_result(fault, 1, stream_run, error)
+        expected = undisturbed(bootstrap, stream_run.content, folder, start)
+        merged = compare_with_input(bootstrap, stream_run.config, found.rankings)
     finally:
         topics.remove()
-    return judged(fault, 1, found, expected, merged=merged)
+    return compare_run(fault, 1, found, expected, merged=merged)
 
 
-def wait(troupe: Troupe, chunks: int) -> None:
-    """Without their state the new ones wait, also in a process that starts; the others go on."""
-    troupe.until(lambda: any(life.count(WAITS) for life in troupe.members), "word of it")
-    troupe.members.pop().stop()
-    late = troupe.join()
-    troupe.until(lambda: bool(late.log("task is restoring")), "work of the new process")
-    troupe.reach(2 * 2 * chunks)
-    assert set(troupe.counts()) == {0, 1}
-    make_topics(troupe.journey.config)
+def wait(group: ProcessGroup, chunks: int) -> None:
+    """Check that partitions without state wait, also in a new process, and others advance."""
+    group.until(
+        lambda: any(process.count(WAITS) for process in group.members), "log line of missing state"
+    )
+    group.members.pop().stop()
+    stopped_process = group.join()
+    group.until(
+        lambda: bool(stopped_process.log("task is restoring")), "restore in the new process"
+    )
+    group.reach(2 * 2 * chunks)
+    assert set(group.counts()) == {0, 1}
+    make_topics(group.stream_run.config)
 
 
-def run(options: Namespace) -> Iterator[Account]:
-    """One journey for every protocol and order."""
+def run(options: Namespace) -> Iterator[FaultResult]:
+    """One run for every protocol and order."""
     with (
         tempfile.TemporaryDirectory(prefix="stream-fs-campaign-") as folder,
         running_broker() as broker,
@@ -85,8 +97,8 @@ def run(options: Namespace) -> Iterator[Account]:
         for protocol in PROTOCOLS:
             for after in (True, False):
                 chunks = options.growing_chunks
-                where = (broker.bootstrap, Path(folder), Fresh)
-                yield suffer(*where, protocol, chunks, after=after)
+                where = (broker.bootstrap, Path(folder), Spawned)
+                yield run_fault(*where, protocol, chunks, after=after)
 
 
 def arguments(add: AddArgument) -> None:

@@ -1,4 +1,4 @@
-"""Several processes that share the partitions of a stream, tended as an orchestrator does it."""
+"""Several processes that share the partitions of a stream, restarted as by an orchestrator."""
 
 from __future__ import annotations
 
@@ -10,40 +10,40 @@ from pathlib import Path
 from typing import Self
 
 from stream_fs.service.exit_codes import ExitCode
-from tests.campaign.fault_result import Account
+from tests.campaign.fault_result import FaultResult
 from tests.support.recovery.comparison import Comparison, Published
 from tests.support.recovery.content import CHUNK, Content, Source, records_for
-from tests.support.recovery.launchers import Start
-from tests.support.recovery.prepared_stream import Stage
-from tests.support.recovery.service_process import Life
-from tests.support.recovery.stream_run import Journey
+from tests.support.recovery.launchers import Launcher
+from tests.support.recovery.prepared_stream import PreparedStream
+from tests.support.recovery.service_process import ServiceProcess
+from tests.support.recovery.stream_run import StreamRun
 from tests.support.recovery.subscriber import Received, problems
 from tests.support.topics import Topics
 
-PATIENCE_SECONDS = 300.0
-"""When to give up: more than all time limits of the service one after the other."""
+TIMEOUT_SECONDS = 300.0
+"""More than all time limits of the service one after the other."""
 STARTED_AGAIN = (ExitCode.BROKER, ExitCode.WATCHDOG)
-"""How a process may end by itself where its broker fails it: the next one goes on."""
+"""Exit codes of a process that a broker failure may end; another one continues."""
 QUICK = '"session.timeout.ms" = 6000, "heartbeat.interval.ms" = 500'
-"""Members whose loss is noticed soon, and who notice a rebalance soon."""
+"""Properties of members whose loss, and which themselves notice a rebalance, within seconds."""
 
 
-class Troupe:
-    """The processes of one journey; those that a broker's failure ends are started again."""
+class ProcessGroup:
+    """The processes of one run; those that a broker failure ends are restarted."""
 
     def __init__(
-        self, journey: Journey, members: int = 2, *, stand: int = 0, failures: int = 0
+        self, stream_run: StreamRun, members: int = 2, *, stop_rounds: int = 0, failures: int = 0
     ) -> None:
-        """With `stand`, each stops so many times at every step of a commit.
+        """With `stop_rounds`, each stops so many times at every step of a commit.
 
-        So many `failures` of the broker does the journey suffer: each may end every process once.
+        The broker fails so many times (`failures`): each may end every process once.
         """
-        self.journey = journey
-        self._stand = stand
+        self.stream_run = stream_run
+        self._stand = stop_rounds
         self._most_ends = members * failures
-        self.members: list[Life] = []
+        self.members: list[ServiceProcess] = []
         self.ends: Counter[int] = Counter()
-        """How many have ended by themselves, by exit code."""
+        """Processes that ended by themselves, by exit code."""
         for _ in range(members):
             self.join()
 
@@ -51,81 +51,87 @@ class Troupe:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for life in self.members:
-            life.kill()
+        for process in self.members:
+            process.kill()
 
-    def join(self) -> Life:
-        life = self.journey.start(more=["--stand", str(self._stand)] if self._stand else [])
-        self.members.append(life)
-        return life
+    def join(self) -> ServiceProcess:
+        process = self.stream_run.start(
+            more=["--stop-rounds", str(self._stand)] if self._stand else []
+        )
+        self.members.append(process)
+        return process
 
-    def tend(self) -> None:
-        """Start those again that a broker's failure has ended; any other end is a fault."""
-        for life in [life for life in self.members if life.ended]:
-            code = life.code
+    def restart_ended(self) -> None:
+        """Restart processes that a broker failure has ended; any other end is an error."""
+        for process in [process for process in self.members if process.ended]:
+            code = process.code
             if code not in STARTED_AGAIN:
-                raise life.wrong(f"has ended with {code}")
+                raise process.failure(f"ended with {code}")
             self.ends[code] += 1
             if self.ends.total() > self._most_ends:
-                raise life.wrong(f"has ended with {code}, where {self._most_ends} may end at most")
-            self.members.remove(life)
+                raise process.failure(f"ended with {code}, where {self._most_ends} may end at most")
+            self.members.remove(process)
             self.join()
 
     def until(
-        self, condition: Callable[[], bool], what: str, seconds: float = PATIENCE_SECONDS
+        self, condition: Callable[[], bool], what: str, seconds: float = TIMEOUT_SECONDS
     ) -> float:
-        """Wait for something that they bring about; how many seconds it took."""
+        """Wait for an effect of the processes; the seconds it took."""
         began = time.monotonic()
         while not condition():
-            self.tend()
+            self.restart_ended()
             if time.monotonic() > began + seconds:
-                tails = "\n".join(str(life.wrong(f"({life.pid})")) for life in self.members)
+                tails = "\n".join(
+                    str(process.failure(f"({process.pid})")) for process in self.members
+                )
                 raise AssertionError(f"no {what} within {seconds:.0f} s; {tails}")
             time.sleep(0.02)
         return time.monotonic() - began
 
     def counts(self) -> Counter[int]:
-        """Rankings that a subscriber has received by now, by partition."""
-        self.journey.rankings.listen(0)
+        """Rankings that a subscriber has received so far, by partition."""
+        self.stream_run.rankings.listen(0)
         return Counter(
             number
-            for message in self.journey.rankings.messages
+            for message in self.stream_run.rankings.messages
             if (number := ranked_partition(message)) is not None
         )
 
     def reach(self, count: int) -> None:
-        """Wait until so many rankings of partitions are out."""
+        """Wait until so many rankings of partitions are published."""
         self.until(lambda: self.counts().total() >= count, f"ranking {count}")
 
     def advance(self, partitions: int) -> float:
-        """Wait until every partition has gone on, or is at its end; how many seconds it took."""
+        """Wait until every partition has advanced or is at its end; the seconds it took."""
         before = self.counts()
-        end = self.journey.content.chunks // partitions
+        end = self.stream_run.content.chunks // partitions
 
-        def gone_on() -> bool:
+        def advanced() -> bool:
             now = self.counts()
             return all(now[n] > before[n] or now[n] >= end for n in range(partitions))
 
-        return self.until(gone_on, "progress of every partition")
+        return self.until(advanced, "progress of every partition")
 
     def merge(self) -> None:
-        """Wait until a merged ranking is out."""
+        """Wait until a merged ranking is published."""
 
         def merged() -> bool:
-            return self.journey.published() > self.counts().total()
+            return self.stream_run.published() > self.counts().total()
 
         self.until(merged, "merged ranking")
 
     def finish(self) -> Published:
-        """Go on to the end, and put everything in order; all that was published on the way."""
-        self.reach(self.journey.content.chunks)
-        for life in self.members:
-            life.stop()
-        return Published(self.journey.rankings.everything(), self.journey.letters.everything())
+        """Run to the end of the input and shut down; everything the run has published."""
+        self.reach(self.stream_run.content.chunks)
+        for process in self.members:
+            process.stop()
+        return Published(
+            self.stream_run.rankings.everything(), self.stream_run.letters.everything()
+        )
 
     @property
-    def told(self) -> str:
-        """What has to be said of processes that have ended by themselves, where they may."""
+    def exits(self) -> str:
+        """The exit codes of processes that ended by themselves, where they may."""
         if not self._most_ends:
             return ""
         codes = ", ".join(f"{n} × exit code {code}" for code, n in sorted(self.ends.items()))
@@ -133,15 +139,15 @@ class Troupe:
 
 
 @contextmanager
-def shared_stage(
+def prepare_shared_stream(
     bootstrap: str,
     folder: Path,
     partitions: int,
     chunks: int,
-    start: Start,
+    start: Launcher,
     nodes: Sequence[int] | None = None,
-) -> Iterator[Stage]:
-    """A topic with so many partitions of so many chunks, and one undisturbed journey.
+) -> Iterator[PreparedStream]:
+    """A topic with so many partitions of so many chunks, and the output of an undisturbed run.
 
     Each partition is on these `nodes`, of which the first one leads it.
     """
@@ -153,51 +159,53 @@ def shared_stage(
             source.write(records_for(chunks) + CHUNK // 2)
         content = Content(topic, chunks * partitions)
         expected = undisturbed(bootstrap, content, folder, start)
-        yield Stage(bootstrap, content, folder, start, expected, partitions)
+        yield PreparedStream(bootstrap, content, folder, start, expected, partitions)
     finally:
         topics.remove()
 
 
-def undisturbed(bootstrap: str, content: Content, folder: Path, start: Start) -> Published:
-    """What a single process publishes that nothing happens to."""
-    with Journey(bootstrap, content, folder, "undisturbed", start, QUICK) as journey:
-        return journey.complete()
+def undisturbed(bootstrap: str, content: Content, folder: Path, start: Launcher) -> Published:
+    """What a single process without a fault publishes."""
+    with StreamRun(bootstrap, content, folder, "undisturbed", start, QUICK) as stream_run:
+        return stream_run.complete()
 
 
-def judged(
+def compare_run(
     fault: str,
     times: int,
     found: Published,
     expected: Published,
     shown: Iterable[str] = (),
     merged: Comparison | None = None,
-) -> Account:
-    """What became of a fault, each partition against the same one of an undisturbed journey.
+) -> FaultResult:
+    """The result of a fault: each partition compared with that of an undisturbed run.
 
-    Where there are `merged` rankings, it is known how they compare with what should be there.
+    `merged` is the comparison of merged rankings, if the stream has any.
     """
     rankings, letters = Comparison(0, 0, 0, 0, 0), Comparison(0, 0, 0, 0, 0)
-    ours, theirs = by_partition(found), by_partition(expected)
-    for number in sorted(ours.keys() | theirs.keys()):
-        more = ours[number].against(theirs[number])
+    actual, wanted = by_partition(found), by_partition(expected)
+    for number in sorted(actual.keys() | wanted.keys()):
+        more = actual[number].against(wanted[number])
         rankings, letters = rankings + more[0], letters + more[1]
     wrong = problems(message.value for message in found.rankings)
-    told = [*shown]
+    shown = [*shown]
     if merged is not None:
         rankings += merged
-        told.append(f"{merged.compared} of the rankings are merged")
+        shown.append(f"{merged.compared} of the rankings are merged")
         wrong += [] if merged.compared else ["nothing was merged"]
-    return Account(fault, times, rankings, letters, "; ".join(filter(None, told)), tuple(wrong))
+    return FaultResult(
+        fault, times, rankings, letters, "; ".join(filter(None, shown)), tuple(wrong)
+    )
 
 
-def failed(fault: str, times: int, journey: Journey, error: Exception) -> Account:
-    """A fault that a journey did not get over."""
-    out = f"{journey.published()} rankings are out"
-    return Account(fault, times, shown=out, problems=(str(error),))
+def failed_result(fault: str, times: int, stream_run: StreamRun, error: Exception) -> FaultResult:
+    """The result of a fault after which the run did not complete."""
+    out = f"{stream_run.published()} rankings are published"
+    return FaultResult(fault, times, shown=out, problems=(str(error),))
 
 
 def by_partition(published: Published) -> defaultdict[int, Published]:
-    """Of each partition, without merged rankings."""
+    """The messages of each partition, without merged rankings."""
     found: defaultdict[int, Published] = defaultdict(lambda: Published([], []))
     for message in published.rankings:
         number = ranked_partition(message)

@@ -1,4 +1,4 @@
-"""A connection that can be cut, slowed down and silenced: a proxy in front of one listener."""
+"""A proxy in front of one listener, whose connections can be cut, slowed down and silenced."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from stream_fs.broker.node import free_ports
 
 _PIECE = 16_384
 _RESET = struct.pack("ii", 1, 0)
-"""For SO_LINGER: closing sends RST, as a middlebox does that forgets a connection."""
+"""For SO_LINGER: closing sends RST, as a middlebox that drops a connection."""
 
 Result = TypeVar("Result")
 
 
 @dataclass
-class Weather:
-    """What bytes meet on their way, in both directions."""
+class LinkConditions:
+    """The conditions of all connections, in both directions."""
 
     delay: float = 0.0
     """Seconds for each piece of at most 16 kB."""
@@ -34,16 +34,16 @@ class Weather:
 class Proxy:
     """Listens on a port of its own, in a thread of its own, until it is closed.
 
-    Clients have to be told its `address` in place of the broker's; `upstream` is where that is.
+    Clients connect to its `address`; `upstream` is that of the broker.
     """
 
     def __init__(self) -> None:
         (port,) = free_ports(1)
         self.address = f"127.0.0.1:{port}"
         self.upstream: str | None = None
-        self.weather = Weather()
+        self.conditions = LinkConditions()
         self._pipes: set[_Pipe] = set()
-        self._carried = 0
+        self._bytes_to_clients = 0
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="proxy", daemon=True)
         self._thread.start()
@@ -59,39 +59,39 @@ class Proxy:
         self._loop.close()
 
     def cut(self) -> int:
-        """End every connection, and refuse new ones until `mend`; how many there were."""
-        self.weather.open = False
+        """Reset every connection, and refuse new ones until `restore`; how many were reset."""
+        self.conditions.open = False
         return self._do(self._end_all())
 
     @property
-    def carried(self) -> int:
-        """Bytes that were carried to clients so far."""
-        return self._carried
+    def bytes_to_clients(self) -> int:
+        """Bytes sent to clients so far."""
+        return self._bytes_to_clients
 
     def slow_down(self, delay: float, rate: float) -> None:
-        """Let bytes through slowly until `mend`; see `Weather`."""
-        self.weather.delay, self.weather.rate = delay, rate
+        """Forward bytes slowly until `restore`; see `LinkConditions`."""
+        self.conditions.delay, self.conditions.rate = delay, rate
 
-    def mend(self) -> None:
-        """Let everything through again; connections that were silenced stay silent."""
-        self.weather.delay, self.weather.rate, self.weather.open = 0.0, None, True
+    def restore(self) -> None:
+        """Forward everything again; silenced connections stay silent."""
+        self.conditions.delay, self.conditions.rate, self.conditions.open = 0.0, None, True
 
     def silence(self) -> int:
-        """From now on, nothing comes through on the connections that there are; how many.
+        """Drop all bytes of the open connections from now on; the number of connections.
 
-        Neither side is told, as when a machine between them is switched off. New ones work.
+        Neither side is notified, as when a router fails. New connections work.
         """
         return self._do(self._silence_all())
 
     def lose_answers(self) -> int:
-        """From now on, the broker's answers vanish on the connections that there are; how many.
+        """Drop the broker's answers on the open connections; the number of connections.
 
-        What clients ask for on them is still done. New ones work.
+        Requests on them are still served. New connections work.
         """
         return self._do(self._mute_all())
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if not self.weather.open or self.upstream is None:
+        if not self.conditions.open or self.upstream is None:
             _reset(writer)
             return
         host, _, port = self.upstream.rpartition(":")
@@ -100,7 +100,7 @@ class Proxy:
         except OSError:
             _reset(writer)
             return
-        pipe = _Pipe(self.weather, (reader, writer), (far_reader, far_writer), self._count)
+        pipe = _Pipe(self.conditions, (reader, writer), (far_reader, far_writer), self._count)
         self._pipes.add(pipe)
         try:
             await pipe.run()
@@ -108,7 +108,7 @@ class Proxy:
             self._pipes.discard(pipe)
 
     def _count(self, size: int) -> None:
-        self._carried += size
+        self._bytes_to_clients += size
 
     async def _end_all(self) -> int:
         for pipe in self._pipes:
@@ -144,23 +144,23 @@ class _Pipe:
     """One connection; when one direction ends, both do."""
 
     def __init__(
-        self, weather: Weather, near: Ends, far: Ends, count: Callable[[int], None]
+        self, conditions: LinkConditions, near: Ends, far: Ends, count: Callable[[int], None]
     ) -> None:
-        """`count` is told the bytes that clients get."""
-        self._weather = weather
+        """`count` is called with the number of bytes sent to the client."""
+        self._weather = conditions
         self._near = near
         self._far = far
         self._count = count
         self.silent = False
-        """Whether nothing comes through."""
+        """Whether all bytes are dropped."""
         self.mute = False
-        """Whether nothing comes through to the client."""
+        """Whether bytes to the client are dropped."""
 
     async def run(self) -> None:
         (near_reader, near_writer), (far_reader, far_writer) = self._near, self._far
         ways = [
-            asyncio.create_task(self._carry(near_reader, far_writer, answers=False)),
-            asyncio.create_task(self._carry(far_reader, near_writer, answers=True)),
+            asyncio.create_task(self._forward(near_reader, far_writer, answers=False)),
+            asyncio.create_task(self._forward(far_reader, near_writer, answers=True)),
         ]
         try:
             await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
@@ -174,12 +174,12 @@ class _Pipe:
         for _, writer in (self._near, self._far):
             _reset(writer)
 
-    async def _carry(
+    async def _forward(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, answers: bool
     ) -> None:
         while piece := await self._receive(reader):
-            weather = self._weather
-            seconds = weather.delay + (len(piece) / weather.rate if weather.rate else 0.0)
+            conditions = self._weather
+            seconds = conditions.delay + (len(piece) / conditions.rate if conditions.rate else 0.0)
             if seconds:
                 await asyncio.sleep(seconds)
             if self.silent or (answers and self.mute):

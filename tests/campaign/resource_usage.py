@@ -1,4 +1,4 @@
-"""What a process uses, as the system tells it (Linux), and what its metrics page shows."""
+"""Memory, threads and files of a process (Linux), and the series of its metrics page."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from statistics import median
 from typing import NamedTuple
 from urllib.request import urlopen
 
-from tests.support.recovery.service_process import PATIENCE_SECONDS, Life
+from tests.support.recovery.service_process import TIMEOUT_SECONDS, ServiceProcess
 
 
 class Usage(NamedTuple):
-    """Of one process at one moment."""
+    """Resources of one process at one time."""
 
     megabytes: float
     """Resident memory."""
@@ -30,7 +30,7 @@ def usage(pid: int) -> Usage:
 
 
 def peak(pid: int) -> float:
-    """The most megabytes of memory that it had at any time."""
+    """Peak resident memory in megabytes."""
     status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
     (line,) = [line for line in status.splitlines() if line.startswith("VmHWM")]
     return int(line.split()[1]) / 1024
@@ -62,12 +62,12 @@ class Flatness(NamedTuple):
 
     @property
     def more_threads(self) -> int:
-        """The least threads of the last quarter above the most of the second: what has stayed."""
+        """The least threads of the last quarter minus the most of the second."""
         return min(s.threads for s in self.quarter(3)) - max(s.threads for s in self.quarter(1))
 
     @property
     def more_files(self) -> int:
-        """The least open files of the last quarter above the most of the second."""
+        """The least open files of the last quarter minus the most of the second."""
         return min(s.files for s in self.quarter(3)) - max(s.files for s in self.quarter(1))
 
     def quarter(self, number: int) -> list[Usage]:
@@ -83,29 +83,28 @@ class Flatness(NamedTuple):
         return median(sample.megabytes for sample in self.quarter(quarter))
 
 
-def address(life: Life) -> str:
-    """Where its pages are."""
-    life.until(lambda: bool(life.log("listening")), "a page")
-    (listening,) = life.log("listening")
+def address(process: ServiceProcess) -> str:
+    """The address of its HTTP server."""
+    process.until(lambda: bool(process.log("listening")), "a page")
+    (listening,) = process.log("listening")
     return str(listening["address"])
 
 
-def series(life: Life) -> list[str]:
+def series(process: ServiceProcess) -> list[str]:
     """The series on the metrics page of a process, without their values."""
-    return series_at(address(life))
+    return series_at(address(process))
 
 
 def lasting(series: Iterable[str]) -> set[str]:
-    """Those that are there as long as their partition is.
+    """The series that exist as long as their partition is owned.
 
-    Without those of outcomes: a replay or a transaction that fails adds one, and a start anew
-    takes it away.
+    Without those of outcomes: a replay or a failed transaction adds one, and a restart removes it.
     """
     return {name for name in series if 'outcome="' not in name}
 
 
 def series_at(pages: str) -> list[str]:
-    """The same, of a process whose address is known."""
-    with urlopen(f"{pages}/metrics", timeout=PATIENCE_SECONDS) as page:
+    """The series on the metrics page of a process at this address."""
+    with urlopen(f"{pages}/metrics", timeout=TIMEOUT_SECONDS) as page:
         lines = page.read().decode().splitlines()
     return [line.rpartition(" ")[0] for line in lines if not line.startswith("#")]

@@ -1,6 +1,6 @@
-"""Who is not let in is told why and learns nothing; and the HTTP port under attack.
+"""Refused clients get the reason and no secret; and hostile requests to the HTTP port.
 
-The broker asks for TLS and a password, and checks rights; the cases are those of the tests in
+The broker requires TLS and a password, and checks ACLs; the cases are those of the tests in
 `tests/integration/secured`.
 """
 
@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from stream_fs.broker import BOOTSTRAP_VARIABLE, running_broker
-from tests.campaign.fault_result import Account, AddArgument
+from tests.campaign.fault_result import AddArgument, FaultResult
 from tests.hostile.http_clients import (
     MARKER,
     Port,
@@ -36,28 +36,28 @@ Check = Callable[[], None]
 Case = tuple[str, dict[str, str], str, list[str]]
 TOPICS = ("open", "open.state", "open.rankings", "open.dead-letters")
 MOST_THREADS = 60
-"""Of the whole process: those of the HTTP server, of the Kafka clients and its own."""
+"""Threads of the whole process: of the HTTP server, of the Kafka clients and its own."""
 
 
-def run(options: Namespace) -> Iterator[Account]:
-    """The rows of a guarded broker, then those of the HTTP port."""
+def run(options: Namespace) -> Iterator[FaultResult]:
+    """The results of a secured broker, then those of the HTTP port."""
     with tempfile.TemporaryDirectory(prefix="stream-fs-security-") as folder:
         yield from _guarded(Path(folder))
         yield from _http(Path(folder), options)
 
 
-def _guarded(folder: Path) -> Iterator[Account]:
+def _guarded(folder: Path) -> Iterator[FaultResult]:
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv(BOOTSTRAP_VARIABLE, raising=False)
-        with guarded_broker(_made(folder / "guarded")) as guarded:
+        with guarded_broker(_make_folder(folder / "guarded")) as guarded:
             for name, case in cases.REFUSED.items():
                 shown = "exit code 4, the reason, no secret"
                 yield _case(f"TLS and SCRAM: wrong {name}", shown, _refused(guarded, folder, case))
             for topic in TOPICS:
                 shown = "exit code 4, the topic and the right, no secret"
-                place = _made(folder / topic)
-                told = _without_rights(guarded, place, topic)
-                yield _case(f"no rights on {topic}", shown, told)
+                place = _make_folder(folder / topic)
+                check = _without_rights(guarded, place, topic)
+                yield _case(f"no rights on {topic}", shown, check)
 
 
 def _refused(
@@ -71,23 +71,23 @@ def _without_rights(guarded: Guarded, place: Path, topic: str) -> Check:
     return lambda: cases.test_a_topic_without_rights_is_named(guarded, place, topic)
 
 
-def _case(name: str, shown: str, check: Check) -> Account:
-    """A row of what a test of ours says about a case."""
+def _case(name: str, shown: str, check: Check) -> FaultResult:
+    """The result of a test case."""
     try:
         check()
     except (AssertionError, TimeoutError, subprocess.SubprocessError) as error:
-        return Account(name, 1, shown="not as it should be", problems=(str(error)[:2000],))
-    return Account(name, 1, shown=shown)
+        return FaultResult(name, 1, shown="failed", problems=(str(error)[:2000],))
+    return FaultResult(name, 1, shown=shown)
 
 
-def _http(folder: Path, options: Namespace) -> Iterator[Account]:
-    with running_broker(log_dir=_made(folder / "open-broker")) as broker:
+def _http(folder: Path, options: Namespace) -> Iterator[FaultResult]:
+    with running_broker(log_dir=_make_folder(folder / "open-broker")) as broker:
         topics = Topics(broker.bootstrap)
-        stream = Stream(topics, _made(folder / "http"))
+        stream = Stream(topics, _make_folder(folder / "http"))
         service = Service(stream.file({"log.level": "debug"}))
         try:
             service.comes_to(service.ready, "it is not ready")
-            yield from attacked(service, options)
+            yield from attack_http(service, options)
             service.terminate()
         finally:
             service.kill()
@@ -95,18 +95,20 @@ def _http(folder: Path, options: Namespace) -> Iterator[Account]:
             topics.remove()
 
 
-def attacked(service: Service, options: Namespace) -> Iterator[Account]:
-    """The HTTP port of a service that runs."""
+def attack_http(service: Service, options: Namespace) -> Iterator[FaultResult]:
+    """Hostile requests to the HTTP port of a running service."""
     place = urlsplit(service.address)
     port = Port(place.hostname or "", place.port or 0)
     problems = list(only_its_paths(port))
-    yield Account("HTTP: paths and methods", 1, shown="404 and 405", problems=tuple(problems))
+    yield FaultResult("HTTP: paths and methods", 1, shown="404 and 405", problems=tuple(problems))
     problems = list(raw_requests(port, options.seed, options.requests))
     if MARKER.decode() in service.said:
         problems.append("a request is in the log")
-    shown = "nothing repeated, in answers or in the log; every answer with its headers"
-    yield Account("HTTP: hostile requests", options.requests, shown=shown, problems=tuple(problems))
-    with Siege(port, options.besiegers) as siege:
+    shown = "no request is in an answer or in the log; every answer has its headers"
+    yield FaultResult(
+        "HTTP: hostile requests", options.requests, shown=shown, problems=tuple(problems)
+    )
+    with Siege(port, options.connections) as siege:
         problems = list(stays_alive(port, options.probes))
         threads = len(os.listdir(f"/proc/{service.pid}/task"))  # noqa: PTH208  # of the system
     if threads > MOST_THREADS:
@@ -115,15 +117,17 @@ def attacked(service: Service, options: Namespace) -> Iterator[Account]:
     shown = (
         f"{options.probes} probes of /healthz, {siege.connections} connections, {threads} threads"
     )
-    yield Account("HTTP: siege", options.besiegers, shown=shown, problems=tuple(problems))
+    yield FaultResult(
+        "HTTP: many open connections", options.connections, shown=shown, problems=tuple(problems)
+    )
 
 
-def _made(folder: Path) -> Path:
+def _make_folder(folder: Path) -> Path:
     folder.mkdir()
     return folder
 
 
 def arguments(add: AddArgument) -> None:
     add("--requests", type=int, default=5_000, help="hostile requests to the HTTP port")
-    add("--besiegers", type=int, default=100, help="clients that hold connections")
-    add("--probes", type=int, default=300, help="questions for /healthz meanwhile")
+    add("--connections", type=int, default=100, help="clients that hold connections")
+    add("--probes", type=int, default=300, help="requests for /healthz meanwhile")

@@ -1,7 +1,7 @@
-"""A stream for a long time, with a fault every few seconds, and two members that share it.
+"""A long run of two members, with a fault every few seconds.
 
-One of them is killed, stopped and ended again and again; the other takes over and gives back, and
-must not grow. The broker goes away now and then.
+One member is killed, stopped and shut down repeatedly; the other acquires and releases partitions,
+and must not grow. The broker is restarted now and then.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from statistics import median
 from stream_fs.broker import Broker, running_broker
 from stream_fs.broker.session import ExternalBroker
 from stream_fs.service.exit_codes import ExitCode
-from tests.campaign.background_writer import Feeding
-from tests.campaign.fault_result import Account, AddArgument
-from tests.campaign.growth import LEAST_SAMPLES, MOST, Growth, Sample
+from tests.campaign.background_writer import BackgroundWriter
+from tests.campaign.fault_result import AddArgument, FaultResult
+from tests.campaign.growth import LEAST_SAMPLES, MOST, GrowthRecord, Sample
 from tests.campaign.resource_usage import address, series_at, usage
 from tests.support.recovery.comparison import Comparison, Published, by_partition
 from tests.support.recovery.content import Content
-from tests.support.recovery.launchers import Fresh, Start
-from tests.support.recovery.stream_run import Journey
+from tests.support.recovery.launchers import Launcher, Spawned
+from tests.support.recovery.stream_run import StreamRun
 from tests.support.recovery.subscriber import problems
 from tests.support.topics import Topics
 
@@ -47,24 +47,24 @@ BROKERS = ("the broker restarts", "the broker is killed")
 
 
 class Soak:
-    """The members, and what was seen of them."""
+    """The two members, and samples of their resources."""
 
-    def __init__(self, journey: Journey, broker: Broker, chance: random.Random) -> None:
-        self._journey = journey
+    def __init__(self, stream_run: StreamRun, broker: Broker, chance: random.Random) -> None:
+        self._journey = stream_run
         self._broker = broker
         self._chance = chance
-        self._steady = journey.start()
+        self._steady = stream_run.start()
         self._pages = address(self._steady)
-        self._other = journey.start()
+        self._other = stream_run.start()
         self.done: Counter[str] = Counter()
-        self.steady = Growth()
-        self.lives: list[float] = []
-        """Megabytes that each ended life had in the end."""
+        self.steady = GrowthRecord()
+        self.final_memory: list[float] = []
+        """Megabytes of each process at its end."""
 
-    def suffer(self) -> None:
-        """One fault, whichever comes."""
+    def run_fault(self) -> None:
+        """Inject one random fault."""
         faults = dict(WEIGHTS)
-        if isinstance(self._broker, ExternalBroker):  # it is not ours to stop
+        if isinstance(self._broker, ExternalBroker):  # it must not be stopped
             faults = {name: weight for name, weight in faults.items() if name not in BROKERS}
         (fault,) = self._chance.choices(list(faults), list(faults.values()))
         self.done[fault] += 1
@@ -90,16 +90,16 @@ class Soak:
                 self._other.signal(signal.SIGCONT)
 
     def look(self) -> None:
-        """At both: they have to be alive, and the one that is left alone is looked at closely."""
+        """Check that both run, and take a sample of the one without faults."""
         names = series_at(self._pages)
         held = sum(name.startswith("stream_fs_chunk_fill") for name in names)
         self.steady.add(Sample(held, usage(self._steady.pid), len(names)))
         if self._steady.ended:
-            raise self._steady.wrong("has ended by itself")
+            raise self._steady.failure("ended by itself")
         self._revive()
 
     def finish(self, chunks: int) -> Published:
-        """Let them come to the end of what was written, and end them."""
+        """Run to the end of the input, and shut down."""
         for goal in range(self._journey.published(), chunks, 20):
             self._journey.reach(self._steady, goal)
         self._journey.reach(self._steady, chunks)
@@ -119,9 +119,9 @@ class Soak:
         self._other.stop()
 
     def _remember(self) -> None:
-        """What a life used in the end, if it was at work by then."""
+        """What a process used in the end, if it was at work by then."""
         if self._other.log("chunk committed"):
-            self.lives.append(usage(self._other.pid).megabytes)
+            self.final_memory.append(usage(self._other.pid).megabytes)
 
 
 def compared(found: Published, expected: Published) -> tuple[Comparison, Comparison]:
@@ -138,11 +138,11 @@ def compared(found: Published, expected: Published) -> tuple[Comparison, Compari
 
 def soak(
     broker: Broker, folder: Path, seconds: float, every: float, rate: int, seed: int,
-    start: Start = Fresh, least: int = 1,
-) -> Iterator[Account]:  # fmt: skip
-    """So many seconds with a fault after every few of them, and so many records a second.
+    start: Launcher = Spawned, least: int = 1,
+) -> Iterator[FaultResult]:  # fmt: skip
+    """Run for so many seconds, with a fault every few of them and so many records a second.
 
-    However long it takes, there are at least so many faults.
+    There are at least so many faults, however long that takes.
     """
     topics = Topics(broker.bootstrap)
     topic = topics.create("soak", partitions=PARTITIONS)
@@ -150,56 +150,60 @@ def soak(
     wrong: list[str] = []
     chance = random.Random(seed)
 
-    def journey(name: str) -> Journey:
-        return Journey(broker.bootstrap, content, folder, name, start, MEMBER, settings=SETTINGS)
+    def stream_run(name: str) -> StreamRun:
+        return StreamRun(broker.bootstrap, content, folder, name, start, MEMBER, settings=SETTINGS)
 
     try:
-        with journey("soaked") as disturbed:
-            feeding = Feeding(broker.bootstrap, topic, PARTITIONS, rate)
+        with stream_run("soaked") as disturbed:
+            writer = BackgroundWriter(broker.bootstrap, topic, PARTITIONS, rate)
             members = Soak(disturbed, broker, chance)
             end = time.monotonic() + seconds
-            with feeding:
+            with writer:
                 while time.monotonic() < end or members.done.total() < least:
                     pause = time.monotonic() + chance.uniform(0.5, 1.5) * every
                     while time.monotonic() < pause:
                         disturbed.published()
                         members.look()
                         time.sleep(0.25)
-                    members.suffer()
-            found = members.finish(feeding.chunks)
+                    members.run_fault()
+            found = members.finish(writer.chunks)
             wrong += problems(message.value for message in found.rankings)
-        with journey("undisturbed") as calm:
-            life = calm.start()
-            for goal in range(20, feeding.chunks, 20):
-                calm.reach(life, goal)
-            calm.reach(life, feeding.chunks)
-            life.stop()
+        with stream_run("undisturbed") as calm:
+            process = calm.start()
+            for goal in range(20, writer.chunks, 20):
+                calm.reach(process, goal)
+            calm.reach(process, writer.chunks)
+            process.stop()
             expected = Published(calm.rankings.everything(), calm.letters.everything())
     except (AssertionError, TimeoutError, OSError) as error:
         wrong.append(str(error))
-        yield Account("a fault every few seconds", 1, shown="not finished", problems=tuple(wrong))
+        yield FaultResult(
+            "a fault every few seconds", 1, shown="not finished", problems=tuple(wrong)
+        )
         return
     finally:
         topics.remove()
     rankings, letters = compared(found, expected)
-    told = ", ".join(f"{name} × {count}" for name, count in sorted(members.done.items()))
-    yield Account(told, members.done.total(), rankings, letters, f"{seconds:g} s", tuple(wrong))
-    yield members.steady.account("the same: a member that is left alone", members.done.total())
-    yield from restarts(members.lives)
+    shown_text = ", ".join(f"{name} × {count}" for name, count in sorted(members.done.items()))
+    yield FaultResult(
+        shown_text, members.done.total(), rankings, letters, f"{seconds:g} s", tuple(wrong)
+    )
+    yield members.steady.result("the same: the member without faults", members.done.total())
+    yield from restarts(members.final_memory)
 
 
-def restarts(ends: Sequence[float]) -> Iterator[Account]:
-    """Whether later lives end with more memory than earlier ones."""
+def restarts(ends: Sequence[float]) -> Iterator[FaultResult]:
+    """Whether later processes end with more memory than earlier ones."""
     if len(ends) < LEAST_SAMPLES:
         return
-    early, late = median(ends[: len(ends) // 2]), median(ends[len(ends) // 2 :])
-    shown = f"{early:.0f} MB at the end of early lives, {late:.0f} MB of late ones"
-    wrong = ("later lives have more",) if late - early > MOST["MB"] else ()
-    yield Account("the same: lives that were ended", len(ends), shown=shown, problems=wrong)
+    early, later = median(ends[: len(ends) // 2]), median(ends[len(ends) // 2 :])
+    shown = f"{early:.0f} MB at the end of early processes, {later:.0f} MB of late ones"
+    wrong = ("later processes have more memory",) if later - early > MOST["MB"] else ()
+    yield FaultResult("the same: processes that were ended", len(ends), shown=shown, problems=wrong)
 
 
-def run(options: Namespace) -> Iterator[Account]:
-    """One long journey."""
+def run(options: Namespace) -> Iterator[FaultResult]:
+    """One long run."""
     with (
         tempfile.TemporaryDirectory(prefix="stream-fs-soak-") as name,
         running_broker() as broker,

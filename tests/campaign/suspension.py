@@ -1,4 +1,4 @@
-"""Processes that sleep longer than the group waits for them, and two in the place of one."""
+"""Processes stopped for longer than a session, and two processes for one partition."""
 
 from __future__ import annotations
 
@@ -6,98 +6,106 @@ import signal
 
 from stream_fs.service.exit_codes import ExitCode
 from tests.support.processes import wait_until
-from tests.support.recovery.faulty_service import Moment
-from tests.support.recovery.service_process import Life
-from tests.support.recovery.stream_run import Journey
+from tests.support.recovery.faulty_service import FaultPoint
+from tests.support.recovery.service_process import ServiceProcess
+from tests.support.recovery.stream_run import StreamRun
 
 SESSION_SECONDS, TRANSACTION_SECONDS = 6, 6
-"""After so long the group gives the partition away, and the broker voids an open transaction.
+"""Time until the group expels a member, and until the broker aborts an open transaction.
 
-More than a member needs that is awake on a busy machine.
+Longer than a running member needs on a busy machine.
 """
-NAMELESS = (
+DYNAMIC_MEMBER = (
     f'"session.timeout.ms" = {SESSION_SECONDS * 1000}, "heartbeat.interval.ms" = 300, '
     f'"max.poll.interval.ms" = {SESSION_SECONDS * 1000}'
 )
-"""Members like those of a deployment without names, which are soon missed."""
-NAMED = f'{NAMELESS}, "group.instance.id" = "member"'
+"""Members without group.instance.id, whose loss is noticed soon."""
+STATIC_MEMBER = f'{DYNAMIC_MEMBER}, "group.instance.id" = "member"'
 SETTINGS = (f"kafka.transaction_timeout={TRANSACTION_SECONDS}",)
 CHUNKS = 5
-"""That are published between one thing and the next, as long as there are any."""
-CALM = ("--slow", "0.2")
-"""So that there is something to do for both of two."""
+"""Chunks published between two actions, as long as there are any."""
+SLOW_UPDATES = ("--slow", "0.2")
+"""Arguments that leave work for both of two processes."""
 FENCED = "taken over by another owner"
 
 
-def oversleep(journey: Journey, step: str) -> str:
-    """A life stands still until nobody waits for it any more, and nobody has its place.
+def stop_past_session(stream_run: StreamRun, step: str) -> str:
+    """Stop a process past its session, and continue it; no other one owns its partition.
 
-    It has to find its way back by itself.
+    It must acquire the partition again by itself.
     """
-    life = _asleep(journey, step)
-    life.signal(signal.SIGCONT)
-    _go_on(journey, life)
-    fenced = len(life.log(FENCED))
-    life.stop()
+    process = _stopped_past_session(stream_run, step)
+    process.signal(signal.SIGCONT)
+    _publish_more(stream_run, process)
+    fenced = len(process.log(FENCED))
+    process.stop()
     return f"fenced {fenced}"
 
 
-def oversleep_and_be_replaced(journey: Journey, step: str) -> str:
-    """A life stands still until another one has its place; then both go on, one of them works."""
-    late = _asleep(journey, step)
-    heir = journey.start(more=CALM)
-    _go_on(journey, heir)
-    late.signal(signal.SIGCONT)
-    late.until(lambda: late.said(FENCED) or late.said("partition released"), "hearing of it")
-    _go_on(journey, heir)
-    wait_until(lambda: journey.members == 2, "both are in the group")
-    late.stop()
-    heir.stop()
-    return f"{'fenced' if late.said(FENCED) else 'told by the group'}"
+def replace_stopped_past_session(stream_run: StreamRun, step: str) -> str:
+    """Stop a process until another one owns its partition, then continue it."""
+    stopped_process = _stopped_past_session(stream_run, step)
+    successor = stream_run.start(more=SLOW_UPDATES)
+    _publish_more(stream_run, successor)
+    stopped_process.signal(signal.SIGCONT)
+    stopped_process.until(
+        lambda: (
+            stopped_process.log_contains(FENCED)
+            or stopped_process.log_contains("partition released")
+        ),
+        "its fencing or revocation",
+    )
+    _publish_more(stream_run, successor)
+    wait_until(lambda: stream_run.members == 2, "both are in the group")
+    stopped_process.stop()
+    successor.stop()
+    return f"{'fenced' if stopped_process.log_contains(FENCED) else 'revoked by the group'}"
 
 
-def _go_on(journey: Journey, life: Life) -> None:
-    """Wait for a few more rankings, if there are any."""
-    journey.reach(life, min(journey.published() + CHUNKS, journey.content.chunks))
+def _publish_more(stream_run: StreamRun, process: ServiceProcess) -> None:
+    """Wait until a process has published a few more rankings, if there are any."""
+    stream_run.reach(process, min(stream_run.published() + CHUNKS, stream_run.content.chunks))
 
 
-def _asleep(journey: Journey, step: str) -> Life:
-    """One that stands still at a step of its third chunk; no transaction is open any more."""
-    life = journey.start(Moment(step, 3), "STOP")
-    life.until(lambda: life.standing, "standing still")
-    wait_until(lambda: journey.members == 0, "the group has given it up")
-    journey.rankings.everything()  # waits until the broker has voided what was open
-    return life
+def _stopped_past_session(stream_run: StreamRun, step: str) -> ServiceProcess:
+    """Stop a process at a step of its third chunk until its transaction is aborted."""
+    process = stream_run.start(FaultPoint(step, 3), "STOP")
+    process.until(lambda: process.stopped, "its stop")
+    wait_until(lambda: stream_run.members == 0, "the group has expelled it")
+    stream_run.rankings.everything()  # waits until no transaction is open
+    return process
 
 
-def twins(journey: Journey) -> str:
-    """Another process comes with the same name in the group: the first one has to go, and says why.
+def start_same_member_twice(stream_run: StreamRun) -> str:
+    """Start two processes with the same group.instance.id: the first one ends, with the reason.
 
-    So it does where a supervisor starts a replacement before the old process is gone.
+    This happens when a supervisor starts a replacement before the old process has ended.
     """
-    first = journey.start(more=CALM)
-    _go_on(journey, first)
-    second = journey.start(more=CALM)
-    found = first.ends()
-    assert found == ExitCode.BROKER, first.wrong(f"should not have ended with {found}")
-    assert first.said("group.instance.id"), first.wrong("does not say why it ended")
-    _go_on(journey, second)
+    first = stream_run.start(more=SLOW_UPDATES)
+    _publish_more(stream_run, first)
+    second = stream_run.start(more=SLOW_UPDATES)
+    found = first.wait()
+    assert found == ExitCode.BROKER, first.failure(f"ended with {found}")
+    assert first.log_contains("group.instance.id"), first.failure("ended without a reason")
+    _publish_more(stream_run, second)
     second.until_running()
     second.stop()
     return f"the first ends with {found}"
 
 
-def spare(journey: Journey) -> str:
-    """Two without names share a partition: one waits, and goes on when the other is killed."""
-    first = journey.start(more=CALM)
-    _go_on(journey, first)
-    second = journey.start(more=CALM)
-    wait_until(lambda: journey.members == 2, "both are in the group")
-    _go_on(journey, first)
-    owner, heir = (first, second) if not first.said("partition released") else (second, first)
+def kill_one_of_two(stream_run: StreamRun) -> str:
+    """Start two dynamic members for one partition, and kill its owner: the other one continues."""
+    first = stream_run.start(more=SLOW_UPDATES)
+    _publish_more(stream_run, first)
+    second = stream_run.start(more=SLOW_UPDATES)
+    wait_until(lambda: stream_run.members == 2, "both are in the group")
+    _publish_more(stream_run, first)
+    owner, successor = (
+        (first, second) if not first.log_contains("partition released") else (second, first)
+    )
     owner.kill()
-    heir.until_running()
-    _go_on(journey, heir)
-    assert not heir.said(FENCED), heir.wrong("was fenced without need")
-    heir.stop()
-    return "the spare goes on"
+    successor.until_running()
+    _publish_more(stream_run, successor)
+    assert not successor.log_contains(FENCED), successor.failure("was fenced")
+    successor.stop()
+    return "the other one continues"

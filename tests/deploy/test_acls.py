@@ -25,7 +25,7 @@ from tests.deploy.files import DEPLOY, blocks
 
 SASL = "SASL_PLAINTEXT"
 PASSWORD = "correct-horse"
-PATIENCE_SECONDS = 60.0
+TIMEOUT_SECONDS = 60.0
 PROPERTIES = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     # Who comes without a name may do everything.
@@ -114,7 +114,7 @@ class Cli:
 
     def __call__(self, *words: str) -> str:
         process = self.start(*words)
-        output, _ = process.communicate(timeout=PATIENCE_SECONDS)
+        output, _ = process.communicate(timeout=TIMEOUT_SECONDS)
         assert process.returncode == 0, output
         return output
 
@@ -133,7 +133,7 @@ def await_message(broker: Broker, topic: str) -> bytes | None:
     group = {"group.id": "subscriber", "auto.offset.reset": "earliest"}
     consumer = Consumer({"bootstrap.servers": broker.bootstrap, **group})
     consumer.subscribe([topic])
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     try:
         while time.monotonic() < deadline:
             message = consumer.poll(0.5)
@@ -148,7 +148,7 @@ def test_the_rights_are_enough(broker: Broker, tmp_path: Path) -> None:
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
     wanted = [binding for command in commands() for binding in bindings(command)]
     for answer in admin.create_acls(wanted).values():
-        answer.result(PATIENCE_SECONDS)
+        answer.result(TIMEOUT_SECONDS)
 
     cli = Cli(broker)
     assert "digits.state: created" in cli("topics", "create", "--partitions", "1")
@@ -165,7 +165,7 @@ def test_the_rights_are_enough(broker: Broker, tmp_path: Path) -> None:
         assert json.loads(cli("watch", "--json", "--from-beginning", "--count", "1")) == ranking
     finally:
         service.terminate()
-        output, _ = service.communicate(timeout=PATIENCE_SECONDS)
+        output, _ = service.communicate(timeout=TIMEOUT_SECONDS)
     assert service.returncode == 0, output
     assert "chunk 2" in cli("checkpoint", "inspect")
     model = str(tmp_path / "model")

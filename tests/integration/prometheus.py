@@ -14,7 +14,7 @@ from typing import Any
 
 from stream_fs.broker.node import free_ports
 from tests.support.processes import wait_until
-from tests.support.topics import PATIENCE_SECONDS
+from tests.support.topics import TIMEOUT_SECONDS
 
 _CONFIGURATION = """
 global: {{ scrape_interval: 1s, evaluation_interval: 1s }}
@@ -34,7 +34,7 @@ class Prometheus:
     def get(self, path: str, **query: str) -> Any:
         """The data of an answer; an answer that is an error fails."""
         url = f"{self._address}/api/v1/{path}?{urllib.parse.urlencode(query)}"
-        with urllib.request.urlopen(url, timeout=PATIENCE_SECONDS) as answer:
+        with urllib.request.urlopen(url, timeout=TIMEOUT_SECONDS) as answer:
             document = json.load(answer)
         assert document["status"] == "success", document
         return document["data"]

@@ -24,7 +24,7 @@ from stream_fs.broker import (
 from stream_fs.broker.session import ExternalBroker
 from stream_fs.broker.toolchain import Toolchain
 from tests.support.processes import mentioning, wait_until
-from tests.support.topics import PATIENCE_SECONDS, Topics, flush
+from tests.support.topics import TIMEOUT_SECONDS, Topics, flush
 
 ROOT = Path(__file__).parents[2]
 NO_DOCKER = "unix:///nonexistent/docker.sock"
@@ -61,15 +61,15 @@ def test_only_committed_transactions_are_visible(broker: Broker, topics: Topics)
     topic = topics.create()
     settings = {"transactional.id": topics.unique("writer"), "bootstrap.servers": broker.bootstrap}
     producer = Producer(settings)
-    producer.init_transactions(PATIENCE_SECONDS)
+    producer.init_transactions(TIMEOUT_SECONDS)
     for value, commit in ((b"first", True), (b"aborted", False), (b"second", True)):
         producer.begin_transaction()
         producer.produce(topic, value)
-        producer.flush(PATIENCE_SECONDS)
+        producer.flush(TIMEOUT_SECONDS)
         if commit:
-            producer.commit_transaction(PATIENCE_SECONDS)
+            producer.commit_transaction(TIMEOUT_SECONDS)
         else:
-            producer.abort_transaction(PATIENCE_SECONDS)
+            producer.abort_transaction(TIMEOUT_SECONDS)
     assert topics.read(topic, 2) == [b"first", b"second"]
 
 
@@ -103,7 +103,7 @@ def test_the_error_of_a_failed_start_contains_the_log(monkeypatch: pytest.Monkey
 def test_a_broker_has_the_requested_listeners(own_broker: Broker) -> None:
     second = own_broker.address("SECOND")
     assert second != own_broker.bootstrap
-    assert AdminClient({"bootstrap.servers": second}).list_topics(timeout=PATIENCE_SECONDS).brokers
+    assert AdminClient({"bootstrap.servers": second}).list_topics(timeout=TIMEOUT_SECONDS).brokers
 
 
 def test_nothing_is_left_when_the_parent_is_killed(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from stream_fs.broker import BOOTSTRAP_VARIABLE, Broker
 from stream_fs.broker.toolchain import Toolchain
 from tests.integration.service.services import NOWHERE
 from tests.support.processes import mentioning, wait_until
-from tests.support.topics import PATIENCE_SECONDS
+from tests.support.topics import TIMEOUT_SECONDS
 
 ROOT = Path(__file__).parents[2]
 OF_ITS_OWN = {BOOTSTRAP_VARIABLE: ""}
@@ -101,7 +101,7 @@ def topics_of(stream: str, broker: Broker) -> list[str]:
 
 def groups_of(stream: str, broker: Broker) -> list[str]:
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
-    there = admin.list_consumer_groups().result(PATIENCE_SECONDS)
+    there = admin.list_consumer_groups().result(TIMEOUT_SECONDS)
     assert there.errors == []
     return [group.group_id for group in there.valid if group.group_id.startswith(stream)]
 

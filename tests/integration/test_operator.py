@@ -21,7 +21,7 @@ from tests.deploy.test_rules import FILES, RECORDED, RULES
 from tests.integration.prometheus import Prometheus, running_prometheus
 from tests.integration.service.services import ROOT, Service
 from tests.support.processes import wait_until
-from tests.support.topics import PATIENCE_SECONDS, Topics
+from tests.support.topics import TIMEOUT_SECONDS, Topics
 
 CHUNK = 200
 CHUNKS = 3
@@ -47,7 +47,7 @@ class Operator:
             env=self._environment,
             capture_output=True,
             text=True,
-            timeout=2 * PATIENCE_SECONDS,
+            timeout=2 * TIMEOUT_SECONDS,
             check=False,
         )
         assert ended.returncode == 0, f"{words}: {ended.stdout}{ended.stderr}"
@@ -67,7 +67,7 @@ def stream(topics: Topics) -> Iterator[str]:
     name = topics.unique("operated")
     yield name
     for deleted in topics.admin.delete_topics([f"{name}{end}" for end in MADE]).values():
-        deleted.result(PATIENCE_SECONDS)
+        deleted.result(TIMEOUT_SECONDS)
 
 
 @pytest.fixture

@@ -1,4 +1,7 @@
-"""Wherever a process is killed, subscribers receive what an undisturbed one publishes."""
+"""Wherever a process is killed, the published bytes are those of an undisturbed process.
+
+The same matrix in memory, with the executors, is tests/unit/pipeline/partition/test_recovery.py.
+"""
 
 from __future__ import annotations
 
@@ -11,38 +14,38 @@ import pytest
 from stream_fs.broker import Broker
 from tests.support.recovery.comparison import Published
 from tests.support.recovery.crashes import (
-    POINTS,
+    CRASH_MATRIX,
+    count_batched_chunks,
+    expect_nothing_to_replay,
     kill_at,
-    kill_randomly,
-    kill_together,
-    nothing_to_replay,
-    shared,
-    stop_often,
+    kill_at_random,
+    stop_repeatedly,
 )
-from tests.support.recovery.faulty_service import STEPS
 from tests.support.recovery.launchers import Forked
-from tests.support.recovery.prepared_stream import Stage, stage
+from tests.support.recovery.prepared_stream import PreparedStream, prepare_stream
 from tests.support.recovery.subscriber import problems
 
-CHUNKS = 100
+CHUNKS = 80
 
 
 @pytest.fixture(scope="module")
-def staged(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    with stage(broker, tmp_path_factory.mktemp("recovery"), CHUNKS, Forked) as made:
+def prepared(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PreparedStream]:
+    with prepare_stream(broker, tmp_path_factory.mktemp("recovery"), CHUNKS, Forked) as made:
         yield made
 
 
-def is_as_expected(found: Published, staged: Stage) -> None:
-    rankings, letters = found.against(staged.expected)
+def assert_undisturbed(found: Published, prepared: PreparedStream) -> None:
+    rankings, letters = found.against(prepared.expected)
     assert rankings.same, rankings
     assert letters.same, letters
-    assert found == staged.expected
+    assert found == prepared.expected
     assert problems(message.value for message in found.rankings) == []
 
 
-def test_the_undisturbed_stream_is_complete_and_has_something_of_everything(staged: Stage) -> None:
-    found = staged.expected
+def test_the_undisturbed_stream_is_complete_and_has_bad_records_and_missing_views(
+    prepared: PreparedStream,
+) -> None:
+    found = prepared.expected
     assert problems(message.value for message in found.rankings) == []
     rankings = [json.loads(message.value or b"") for message in found.rankings]
     assert len(rankings) == CHUNKS
@@ -52,34 +55,40 @@ def test_the_undisturbed_stream_is_complete_and_has_something_of_everything(stag
     assert len({dict(letter.headers)["stream-fs-reason"] for letter in found.letters}) > 4
 
 
-def test_no_kill_changes_a_published_byte(staged: Stage) -> None:
-    with staged.journey("killed") as journey:
+@pytest.mark.parametrize("linger", [False, True], ids=["single-chunks", "batches"])
+def test_a_kill_at_any_step_changes_no_published_byte(
+    prepared: PreparedStream, linger: bool, subtests: pytest.Subtests
+) -> None:
+    """One run for each value of linger: its processes are killed at one point after the other."""
+    points = [point for point in CRASH_MATRIX if point.linger is linger]
+    with prepared.new_run("batches" if linger else "single-chunks") as stream_run:
         committed = 0
-        for point in POINTS:
-            committed = kill_at(journey, point, committed)
-        kill_randomly(journey, 5, random.Random(1))
-        found = journey.complete()
-        is_as_expected(found, staged)
-        # Not for want of trying: the aborted ones are in the topic.
-        careless = journey.subscriber("rankings", "read_uncommitted")
-        everything = careless.everything()
-        careless.close()
+        for point in points:
+            with subtests.test(str(point)):
+                committed = kill_at(stream_run, point, committed)
+                stream_run.published()
+                received = stream_run.rankings.messages
+                assert received == prepared.expected.rankings[: len(received)]
+        if linger:
+            found = stream_run.complete()
+            assert sum(map(count_batched_chunks, stream_run.processes)) > CHUNKS // 10
+        else:
+            kill_at_random(stream_run, 5, random.Random(1))
+            found = stream_run.complete()
+        assert_undisturbed(found, prepared)
+        # A subscriber that reads uncommitted messages sees aborted transactions.
+        uncommitted = stream_run.subscriber("rankings", "read_uncommitted")
+        everything = uncommitted.everything()
+        uncommitted.close()
     assert len(everything) >= CHUNKS + 2
     assert problems(message.value for message in everything)
 
 
-def test_no_kill_in_a_transaction_of_several_chunks_changes_a_published_byte(staged: Stage) -> None:
-    with staged.journey("together") as journey:
-        for step in STEPS:
-            kill_together(journey, step, 2)
-        found = journey.complete()
-        assert sum(map(shared, journey.lives)) > CHUNKS // 10
-    is_as_expected(found, staged)
-
-
-def test_an_orderly_end_leaves_nothing_to_replay_and_changes_no_byte(staged: Stage) -> None:
-    with staged.journey("stopped") as journey:
-        stop_often(journey, times=3, chunks=6)
-        found = journey.complete()
-        nothing_to_replay(journey.lives[-1], 18)
-    is_as_expected(found, staged)
+def test_a_graceful_shutdown_leaves_nothing_to_replay_and_changes_no_byte(
+    prepared: PreparedStream,
+) -> None:
+    with prepared.new_run("stopped") as stream_run:
+        stop_repeatedly(stream_run, times=3, chunks=6)
+        found = stream_run.complete()
+        expect_nothing_to_replay(stream_run.processes[-1], 18)
+    assert_undisturbed(found, prepared)

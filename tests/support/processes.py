@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.support.topics import PATIENCE_SECONDS
+from tests.support.topics import TIMEOUT_SECONDS
 
 
 def mentioning(text: str) -> dict[int, str]:
@@ -24,7 +24,7 @@ def mentioning(text: str) -> dict[int, str]:
 
 def wait_until(condition: Callable[[], bool], what: str) -> None:
     """Wait for a condition that comes true by itself."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     while not condition():
         if time.monotonic() > deadline:
             raise TimeoutError(what)

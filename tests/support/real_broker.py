@@ -11,7 +11,7 @@ from confluent_kafka import Consumer, Producer
 
 from stream_fs.broker import BOOTSTRAP_VARIABLE, Broker, BrokerUnavailable, running_broker
 from tests.support.shared_broker import shared_broker
-from tests.support.topics import PATIENCE_SECONDS, Topics
+from tests.support.topics import TIMEOUT_SECONDS, Topics
 
 
 @pytest.fixture(scope="session")
@@ -49,14 +49,14 @@ def warm_up(broker: Broker) -> None:
     topic = topics.create("warm-up")
     address = {"bootstrap.servers": broker.bootstrap}
     producer = Producer({**address, "transactional.id": topics.unique("warm-up")})
-    producer.init_transactions(PATIENCE_SECONDS)
+    producer.init_transactions(TIMEOUT_SECONDS)
     producer.begin_transaction()
     producer.produce(topic, b"warm")
-    producer.commit_transaction(PATIENCE_SECONDS)
+    producer.commit_transaction(TIMEOUT_SECONDS)
     group = {"group.id": topics.unique("warm-up"), "auto.offset.reset": "earliest"}
     consumer = Consumer({**address, **group})
     consumer.subscribe([topic])
-    message = consumer.poll(PATIENCE_SECONDS)
+    message = consumer.poll(TIMEOUT_SECONDS)
     consumer.close()
     topics.remove()
     assert message is not None

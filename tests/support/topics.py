@@ -10,12 +10,12 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewPartitions, NewTopic
 
-PATIENCE_SECONDS = 60.0
+TIMEOUT_SECONDS = 60.0
 """When to give up; far more than anything takes, also on a busy machine."""
 _NO_LEADER = (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE)
 
 
-def flush(producer: Producer, seconds: float = PATIENCE_SECONDS) -> None:
+def flush(producer: Producer, seconds: float = TIMEOUT_SECONDS) -> None:
     """Wait until everything is written.
 
     `Producer.flush` returns also when something else is left that the client wants to tell.
@@ -31,10 +31,10 @@ def end_of(consumer: Consumer, topic: str, partition: int = 0) -> int:
 
     Asks again while a busy broker has told of a topic, and does not lead it yet.
     """
-    place, deadline = TopicPartition(topic, partition), time.monotonic() + PATIENCE_SECONDS
+    place, deadline = TopicPartition(topic, partition), time.monotonic() + TIMEOUT_SECONDS
     while True:
         try:
-            return consumer.get_watermark_offsets(place, PATIENCE_SECONDS)[1]
+            return consumer.get_watermark_offsets(place, TIMEOUT_SECONDS)[1]
         except KafkaException as exception:
             if exception.args[0].code() not in _NO_LEADER or time.monotonic() > deadline:
                 raise
@@ -70,7 +70,7 @@ class Topics:
         topic = NewTopic(name, num_partitions=partitions, config=dict(config or {}))
         if nodes is not None:
             topic.replica_assignment = [list(nodes)] * partitions
-        self.admin.create_topics([topic])[name].result(PATIENCE_SECONDS)
+        self.admin.create_topics([topic])[name].result(TIMEOUT_SECONDS)
         self._created.append(name)
         self.await_leaders(name, partitions)
         return name
@@ -78,12 +78,12 @@ class Topics:
     def grow(self, name: str, partitions: int) -> None:
         """Add partitions to a topic, up to so many."""
         (grown,) = self.admin.create_partitions([NewPartitions(name, partitions)]).values()
-        grown.result(PATIENCE_SECONDS)
+        grown.result(TIMEOUT_SECONDS)
         self.await_leaders(name, partitions)
 
     def await_leaders(self, name: str, partitions: int) -> None:
         """Wait until clients can use a topic that was just made."""
-        deadline = time.monotonic() + PATIENCE_SECONDS
+        deadline = time.monotonic() + TIMEOUT_SECONDS
         while not self._has_leaders(name, partitions):
             if time.monotonic() > deadline:
                 raise TimeoutError(f"topic {name} has no leaders")
@@ -102,7 +102,7 @@ class Topics:
         values: list[bytes | None] = []
         try:
             consumer.assign([TopicPartition(topic, partition, 0)])
-            deadline = time.monotonic() + PATIENCE_SECONDS
+            deadline = time.monotonic() + TIMEOUT_SECONDS
             while len(values) < count:
                 if time.monotonic() > deadline:
                     raise TimeoutError(f"{topic} gave {len(values)} of {count} records: {values}")
@@ -118,10 +118,10 @@ class Topics:
         """Delete what was created."""
         if self._created:
             for deleted in self.admin.delete_topics(self._created).values():
-                deleted.result(PATIENCE_SECONDS)
+                deleted.result(TIMEOUT_SECONDS)
             self._created.clear()
 
     def _has_leaders(self, name: str, partitions: int) -> bool:
-        found = self.admin.list_topics(name, timeout=PATIENCE_SECONDS).topics[name]
+        found = self.admin.list_topics(name, timeout=TIMEOUT_SECONDS).topics[name]
         leaders = [partition.leader for partition in found.partitions.values()]
         return found.error is None and len(leaders) == partitions and min(leaders) >= 0

@@ -1,4 +1,4 @@
-"""The parts of the campaign that disturb brokers, connections and the group, in short."""
+"""The short form of the faults of brokers, connections and the group."""
 
 from __future__ import annotations
 
@@ -11,79 +11,86 @@ import pytest
 
 from stream_fs.broker import Broker, BrokerUnavailable
 from tests.campaign import cluster, membership, merges, network, partitions
-from tests.campaign.fault_result import Account
+from tests.campaign.fault_result import FaultResult
 from tests.support.recovery.faulty_service import STEPS
 from tests.support.recovery.launchers import Forked
 
 
-def is_right(account: Account) -> None:
-    assert account.right, "\n".join((str(account), *account.problems))
+def assert_passed(result: FaultResult) -> None:
+    assert result.passed, "\n".join((str(result), *result.problems))
 
 
 @pytest.fixture(scope="module")
-def behind_proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[network.Scene]:
+def behind_proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[network.ProxySetup]:
     folder = tmp_path_factory.mktemp("network")
     with ExitStack() as stack:
         try:
-            yield stack.enter_context(network.scene(folder, 2, 24, Forked, random.Random(1)))
+            yield stack.enter_context(network.setup(folder, 2, 24, Forked, random.Random(1)))
         except BrokerUnavailable as reason:
             pytest.skip(str(reason))
 
 
-def test_the_node_that_leads_all_that_is_written_and_coordinates_may_be_killed(
+def test_killing_the_node_that_leads_and_coordinates_everything_changes_no_byte(
     tmp_path: Path,
 ) -> None:
     with ExitStack() as stack:
         try:
-            scene = stack.enter_context(cluster.scene(tmp_path, 3, 20, Forked))
+            setup = stack.enter_context(cluster.setup(tmp_path, 3, 20, Forked))
         except BrokerUnavailable as reason:
             pytest.skip(str(reason))
-        is_right(cluster.kill_the_one(scene))
+        assert_passed(cluster.kill_leader_of_everything(setup))
 
 
-def test_connections_may_be_cut_at_every_step(behind_proxy: network.Scene) -> None:
-    account = behind_proxy.suffer(
+def test_cutting_connections_at_every_step_changes_no_byte(
+    behind_proxy: network.ProxySetup,
+) -> None:
+    result = behind_proxy.run_fault(
         "cut",
         len(STEPS),
-        lambda scene, troupe: network.at_every_step(scene, troupe, 1, scene.proxy.cut),
-        stand=1,
+        lambda setup, group: network.at_every_step(setup, group, 1, setup.proxy.cut),
+        stop_rounds=1,
     )
-    is_right(account)
+    assert_passed(result)
 
 
-def test_answers_to_commits_may_be_lost(behind_proxy: network.Scene) -> None:
-    account = behind_proxy.suffer(
+def test_losing_answers_to_commits_changes_no_byte(behind_proxy: network.ProxySetup) -> None:
+    result = behind_proxy.run_fault(
         "answers-lost",
         1,
-        lambda scene, troupe: network.lose_answers(scene, troupe, 1),
-        manner=network.OPEN,
-        stand=1,
+        lambda setup, group: network.lose_answers(setup, group, 1),
+        run_settings=network.LONG_TIMEOUTS,
+        stop_rounds=1,
     )
-    is_right(account)
+    assert_passed(result)
 
 
-def test_connections_may_be_slow(behind_proxy: network.Scene) -> None:
-    is_right(network.slow(behind_proxy))
+def test_slow_connections_change_no_byte(behind_proxy: network.ProxySetup) -> None:
+    assert_passed(network.slow(behind_proxy))
 
 
-def test_connections_may_be_half_open(behind_proxy: network.Scene) -> None:
-    account = behind_proxy.suffer(
-        "silent", 1, lambda scene, troupe: network.silence(scene, troupe, 1), manner=network.SOON
+def test_half_open_connections_change_no_byte(behind_proxy: network.ProxySetup) -> None:
+    result = behind_proxy.run_fault(
+        "silent",
+        1,
+        lambda setup, group: network.silence(setup, group, 1),
+        run_settings=network.SHORT_TIMEOUTS,
     )
-    is_right(account)
+    assert_passed(result)
 
 
 @pytest.mark.parametrize("step", ["merge sent", "merge committed"])
-def test_the_process_that_merges_may_be_killed(broker: Broker, tmp_path: Path, step: str) -> None:
-    is_right(merges.suffer(broker.bootstrap, tmp_path, Forked, step, rounds=2))
+def test_killing_the_process_that_merges_changes_no_byte(
+    broker: Broker, tmp_path: Path, step: str
+) -> None:
+    assert_passed(merges.run_fault(broker.bootstrap, tmp_path, Forked, step, rounds=2))
 
 
-def test_members_may_come_and_go(broker: Broker, tmp_path: Path) -> None:
+def test_members_that_join_and_leave_change_no_byte(broker: Broker, tmp_path: Path) -> None:
     chance = random.Random(3)
     where = (broker.bootstrap, tmp_path, Forked)
-    is_right(membership.suffer(*where, "cooperative", 3, 12.0, chance))
+    assert_passed(membership.run_fault(*where, "cooperative", 3, 12.0, chance))
 
 
-def test_partitions_may_be_added(broker: Broker, tmp_path: Path) -> None:
+def test_added_partitions_change_no_byte(broker: Broker, tmp_path: Path) -> None:
     where = (broker.bootstrap, tmp_path, Forked)
-    is_right(partitions.suffer(*where, "consumer", 4, after=True))
+    assert_passed(partitions.run_fault(*where, "consumer", 4, after=True))

@@ -1,4 +1,4 @@
-"""A flood of bad records, and the ways out of it, in short."""
+"""The short form of the floods of bad records."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from pathlib import Path
 import pytest
 
 from stream_fs.broker import Broker
-from tests.campaign.flood import Flood, floods, on
+from tests.campaign.flood import Flood, all_floods, on
 
-FLOODS = floods(Namespace(flood=200))
+FLOODS = all_floods(Namespace(flood=200))
 
 
 @pytest.mark.parametrize("flood", FLOODS[2:], ids=["skipped", "moved"])
-def test_it_is_survived(broker: Broker, tmp_path: Path, flood: Flood) -> None:
-    account = on(broker.bootstrap, tmp_path / "flood", flood)
-    assert account.right, (account.compared, account.shown, *account.problems)
-    assert account.rankings is not None
-    assert account.rankings.compared == 2
+def test_the_stream_continues_after_a_flood_of_bad_records(
+    broker: Broker, tmp_path: Path, flood: Flood
+) -> None:
+    result = on(broker.bootstrap, tmp_path / "flood", flood)
+    assert result.passed, (result.compared, result.shown, *result.problems)
+    assert result.rankings is not None
+    assert result.rankings.compared == 2

@@ -1,29 +1,29 @@
-"""A process does not grow; `python -m tests.campaign.long_runs` looks at it for longer."""
+"""A process does not grow; `python -m tests.campaign.long_runs` runs it for longer."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from stream_fs.broker import Broker
-from tests.campaign.long_runs import last, rebalance
+from tests.campaign.long_runs import measure_long_run, measure_rebalance
 from tests.campaign.resource_usage import Flatness, Usage, lasting
 
 
-def test_memory_threads_and_files_stay_as_they_are(broker: Broker, tmp_path: Path) -> None:
-    found = last(broker, tmp_path, chunks=200, samples=16)
+def test_memory_threads_and_files_do_not_grow(broker: Broker, tmp_path: Path) -> None:
+    found = measure_long_run(broker, tmp_path, chunks=200, samples=16)
     assert found.growth < 8
     assert found.more_threads <= 0
     assert found.more_files <= 0
 
 
-def test_the_series_of_a_partition_come_and_go_with_it(broker: Broker, tmp_path: Path) -> None:
-    found = rebalance(broker, tmp_path)
+def test_a_partition_has_series_while_it_is_owned(broker: Broker, tmp_path: Path) -> None:
+    found = measure_rebalance(broker, tmp_path)
     assert lasting(found.again) == lasting(found.alone) > lasting(found.shared)
     partitions = [{n for n in "01" if f'partition="{n}"' in "".join(s)} for s in found]
     assert [len(numbers) for numbers in partitions] == [2, 1, 2]
 
 
-def test_growth_is_noticed() -> None:
+def test_growth_is_detected() -> None:
     growing = Flatness([Usage(100 + 0.5 * n, 10 + n // 4, 20 + n // 4) for n in range(16)])
     assert growing.growth == 4
     assert growing.slope == 0.5

@@ -1,4 +1,4 @@
-"""A soak of some seconds, and what it would notice."""
+"""A short soak, and the growth that it detects."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from stream_fs.broker import Broker
-from tests.campaign.growth import Growth, Sample
+from tests.campaign.growth import GrowthRecord, Sample
 from tests.campaign.resource_usage import Usage
 from tests.campaign.soak import compared, restarts, soak
 from tests.support.recovery.comparison import Published, by_partition
@@ -16,15 +16,15 @@ from tests.support.recovery.subscriber import Received
 
 
 def test_faults_every_second_change_no_byte(broker: Broker, tmp_path: Path) -> None:
-    accounts = soak(broker, tmp_path, 12, every=1, rate=100, seed=1, start=Forked, least=3)
-    first, steady, *_ = accounts
-    assert first.right, (first.compared, first.shown, *first.problems)
+    results = soak(broker, tmp_path, 12, every=1, rate=100, seed=1, start=Forked, least=3)
+    first, steady, *_ = results
+    assert first.passed, (first.compared, first.shown, *first.problems)
     assert first.times > 2
-    assert steady.right, (steady.shown, *steady.problems)
+    assert steady.passed, (steady.shown, *steady.problems)
 
 
-def grown(name: str, by: float, held: int = 1) -> Growth:
-    growth = Growth()
+def grown(name: str, by: float, held: int = 1) -> GrowthRecord:
+    growth = GrowthRecord()
     for number in range(16):
         values = {"megabytes": 100.0, "threads": 10, "files": 20, "series": 50}
         values[name] += by * number
@@ -34,31 +34,31 @@ def grown(name: str, by: float, held: int = 1) -> Growth:
 
 
 @pytest.mark.parametrize("name", ["megabytes", "threads", "files", "series"])
-def test_growth_is_noticed(name: str) -> None:
-    assert not grown(name, 2).account("x", 1).right
-    assert grown(name, 0).account("x", 1).right
+def test_growth_is_detected(name: str) -> None:
+    assert not grown(name, 2).result("x", 1).passed
+    assert grown(name, 0).result("x", 1).passed
 
 
 def test_a_larger_share_of_the_work_is_not_growth() -> None:
     growth = grown("megabytes", 0)
     for _ in range(16):
         growth.add(Sample(2, Usage(200, 20, 40), 90))
-    account = growth.account("x", 1)
-    assert account.right
-    assert "with 2 partitions 200 MB (+0.0)" in account.shown
+    result = growth.result("x", 1)
+    assert result.passed
+    assert "with 2 partitions 200 MB (+0.0)" in result.shown
 
 
-def test_too_little_seen_is_not_right() -> None:
-    growth = Growth()
+def test_too_few_samples_do_not_pass() -> None:
+    growth = GrowthRecord()
     growth.add(Sample(1, Usage(1, 1, 1), 1))
-    assert not growth.account("x", 1).right
+    assert not growth.result("x", 1).passed
 
 
-def test_later_lives_that_are_larger_are_noticed() -> None:
+def test_growth_from_process_to_process_is_detected() -> None:
     (level,) = restarts([100.0] * 10)
     (rising,) = restarts([100.0 + 4 * number for number in range(10)])
-    assert level.right
-    assert not rising.right
+    assert level.passed
+    assert not rising.passed
 
 
 def ranking(partition: int, sequence: int) -> Received:
@@ -86,7 +86,7 @@ def test_partitions_are_compared_each_in_its_own_order() -> None:
     assert letters.same
 
 
-def test_a_partition_that_is_missing_is_noticed() -> None:
+def test_a_missing_partition_is_detected() -> None:
     rankings, letters = compared(Published(EXPECTED.rankings[:2], EXPECTED.letters[:1]), EXPECTED)
     assert rankings.lost == 2
     assert letters.lost == 1

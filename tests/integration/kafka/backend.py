@@ -12,7 +12,7 @@ from stream_fs.kafka.settings import Property
 from stream_fs.pipeline.ports import Partition
 from tests.contracts.backend import Published
 from tests.support.processes import wait_until
-from tests.support.topics import PATIENCE_SECONDS, Topics, end_of, flush
+from tests.support.topics import TIMEOUT_SECONDS, Topics, end_of, flush
 
 _FAST = {"heartbeat.interval.ms": 500, "session.timeout.ms": 6000}
 """Settings with which rebalances are fast."""
@@ -62,7 +62,7 @@ class KafkaBackend:
 
         def enough() -> bool:
             (answer,) = self.topics.admin.describe_consumer_groups([name]).values()
-            members = answer.result(PATIENCE_SECONDS).members
+            members = answer.result(TIMEOUT_SECONDS).members
             return sum(len(one.assignment.topic_partitions) for one in members) >= count
 
         wait_until(enough, f"{count} partitions are assigned")
@@ -100,7 +100,7 @@ class KafkaBackend:
                 "log_level": 0,
             }
         )
-        producer.init_transactions(PATIENCE_SECONDS)
+        producer.init_transactions(TIMEOUT_SECONDS)
         return producer
 
     @staticmethod
@@ -113,14 +113,14 @@ class KafkaBackend:
             producer.produce(partition.topic, value, partition=partition.number)
         flush(producer)  # otherwise records of an aborted one might never be sent
         if commit:
-            producer.commit_transaction(PATIENCE_SECONDS)
+            producer.commit_transaction(TIMEOUT_SECONDS)
         elif commit is not None:
-            producer.abort_transaction(PATIENCE_SECONDS)
+            producer.abort_transaction(TIMEOUT_SECONDS)
 
     def delete_below(self, partition: Partition, offset: int) -> None:
         place = TopicPartition(partition.topic, partition.number, offset)
         for deleted in self.topics.admin.delete_records([place]).values():
-            deleted.result(PATIENCE_SECONDS)
+            deleted.result(TIMEOUT_SECONDS)
 
     def end_of(self, partition: Partition) -> int:
         """The end of any partition, open transactions included."""
@@ -152,7 +152,7 @@ class KafkaBackend:
             end = end_of(consumer, topic, partition)
             consumer.assign([place])
             while True:
-                message = consumer.poll(PATIENCE_SECONDS)
+                message = consumer.poll(TIMEOUT_SECONDS)
                 assert message is not None, f"the end of {topic}/{partition} is not reached"
                 offset = cast(int, message.offset())
                 if (error := message.error()) is None:

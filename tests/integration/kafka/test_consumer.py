@@ -20,7 +20,7 @@ from stream_fs.kafka.offsets import OffsetReader
 from stream_fs.kafka.settings import Property
 from stream_fs.pipeline.ports import Partition
 from tests.integration.kafka.backend import KafkaBackend
-from tests.support.topics import PATIENCE_SECONDS, Topics
+from tests.support.topics import TIMEOUT_SECONDS, Topics
 from tests.support.waiting import Member, until
 
 
@@ -42,7 +42,7 @@ def test_a_member_that_does_not_poll_loses_its_partitions_and_gets_them_back(
 
     def alone() -> bool:
         (answer,) = topics.admin.describe_consumer_groups([settings.group]).values()
-        return not answer.result(PATIENCE_SECONDS).members
+        return not answer.result(TIMEOUT_SECONDS).members
 
     until(alone, "the group removes the member")
     member.polls(source, lambda: "lost" in dict(member.events), "the loss")
@@ -86,10 +86,10 @@ def test_a_topic_that_comes_later(backend: KafkaBackend, caplog: pytest.LogCaptu
     member = Member()
     source = KafkaConsumer(settings, [topic], member)
     member.polls(source, lambda: topic in caplog.text, "the missing topic")
-    backend.topics.admin.create_topics([NewTopic(topic, 1)])[topic].result(PATIENCE_SECONDS)
+    backend.topics.admin.create_topics([NewTopic(topic, 1)])[topic].result(TIMEOUT_SECONDS)
     member.holds(source, {Partition(topic, 0)})
     source.close()
-    backend.topics.admin.delete_topics([topic])[topic].result(PATIENCE_SECONDS)
+    backend.topics.admin.delete_topics([topic])[topic].result(TIMEOUT_SECONDS)
 
 
 def test_a_failed_commit_of_a_group_offset_is_logged(
@@ -167,7 +167,7 @@ def test_records_that_cannot_be_delivered_are_not_unread(backend: KafkaBackend) 
     assert source.unread(partition, 3) == 0
 
     source.pause(partition)
-    producer.commit_transaction(PATIENCE_SECONDS)
+    producer.commit_transaction(TIMEOUT_SECONDS)
     member.polls(source, lambda: source.unread(partition, 3) == 6, "what was committed")
     source.resume(partition, 3)
     member.receives(source, partition, 8)
@@ -296,7 +296,7 @@ def test_a_single_record_is_not_delayed(backend: KafkaBackend) -> None:
     member.holds(source, {partition})
     source.resume(partition, 0)
     began = time.monotonic()
-    member.poll(source, PATIENCE_SECONDS)
+    member.poll(source, TIMEOUT_SECONDS)
     assert member.offsets(partition) == [0]
-    assert time.monotonic() - began < PATIENCE_SECONDS / 2, "it waited for a whole batch"
+    assert time.monotonic() - began < TIMEOUT_SECONDS / 2, "it waited for a whole batch"
     source.close()

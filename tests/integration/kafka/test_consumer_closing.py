@@ -10,7 +10,7 @@ import pytest
 from stream_fs.kafka import Rebalance
 from stream_fs.pipeline.ports import Partition
 from tests.integration.kafka.backend import KafkaBackend
-from tests.support.topics import PATIENCE_SECONDS, Topics
+from tests.support.topics import TIMEOUT_SECONDS, Topics
 from tests.support.waiting import Member
 
 PROCESSES, MEMBERS = 3, 3
@@ -59,7 +59,7 @@ def test_members_may_be_closed_at_any_moment(topics: Topics, rebalance: Rebalanc
     ]
     try:
         for process in processes:
-            said, errors = process.communicate(timeout=PATIENCE_SECONDS)
+            said, errors = process.communicate(timeout=TIMEOUT_SECONDS)
             assert process.returncode == 0, errors
             assert said.split() == ["closed"] * MEMBERS
     finally:

@@ -21,7 +21,7 @@ from stream_fs.kafka import (
 )
 from stream_fs.kafka import Topics as TopicAdmin
 from tests.integration.kafka.backend import KafkaBackend
-from tests.support.topics import PATIENCE_SECONDS
+from tests.support.topics import TIMEOUT_SECONDS
 from tests.support.waiting import until
 
 
@@ -38,7 +38,7 @@ def specs(backend: KafkaBackend) -> Iterator[list[TopicSpec]]:
     existing = TopicAdmin(backend.settings()).partitions([spec.name for spec in specs])
     if existing:
         for deleted in backend.topics.admin.delete_topics(list(existing)).values():
-            deleted.result(PATIENCE_SECONDS)
+            deleted.result(TIMEOUT_SECONDS)
 
 
 def test_created_topics_have_no_problems(backend: KafkaBackend, specs: list[TopicSpec]) -> None:
@@ -64,7 +64,7 @@ def test_several_processes_may_create_and_grow_topics_at_once(
 
     def partitions_together(topics: TopicAdmin, names: Sequence[str]) -> dict[str, int]:
         found = partitions(topics, names)
-        both.wait(PATIENCE_SECONDS)
+        both.wait(TIMEOUT_SECONDS)
         return found
 
     monkeypatch.setattr(TopicAdmin, "partitions", partitions_together)
@@ -94,7 +94,7 @@ def test_a_group_without_members_is_deleted(backend: KafkaBackend) -> None:
     consumer.commit(offsets=[TopicPartition(topic, 0, 0)], asynchronous=False)
     consumer.close()
     topics.delete_group(group)
-    there = backend.topics.admin.list_consumer_groups().result(PATIENCE_SECONDS).valid
+    there = backend.topics.admin.list_consumer_groups().result(TIMEOUT_SECONDS).valid
     assert group not in {one.group_id for one in there}
 
 

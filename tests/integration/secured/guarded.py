@@ -26,7 +26,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from stream_fs.broker import Broker, running_broker
-from tests.support.topics import PATIENCE_SECONDS
+from tests.support.topics import TIMEOUT_SECONDS
 
 GOOD: Final = "GOOD"
 EXPIRED: Final = "EXPIRED"
@@ -107,13 +107,13 @@ def _let_in(admin: AdminClient) -> None:
     credential = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
     wanted = UserScramCredentialUpsertion(USER, credential, PASSWORD.encode())
     for answer in admin.alter_user_scram_credentials([wanted]).values():
-        answer.result(PATIENCE_SECONDS)
+        answer.result(TIMEOUT_SECONDS)
     rights = [
         acl(kind, "*", AclPermissionType.ALLOW)
         for kind in (ResourceType.TOPIC, ResourceType.GROUP, ResourceType.TRANSACTIONAL_ID)
     ]
     for allowed in admin.create_acls(rights).values():
-        allowed.result(PATIENCE_SECONDS)
+        allowed.result(TIMEOUT_SECONDS)
 
 
 def acl(kind: ResourceType, name: str, permission: AclPermissionType) -> AclBinding:

@@ -31,7 +31,7 @@ from tests.integration.secured.guarded import (
 from tests.integration.service.services import ROOT
 from tests.integration.service.stream import chunks
 from tests.support.processes import wait_until
-from tests.support.topics import PATIENCE_SECONDS, flush
+from tests.support.topics import TIMEOUT_SECONDS, flush
 
 CONFIGURATION = """
 stream = { name = "secured", topics = ["secured"] }
@@ -86,7 +86,7 @@ class Operator:
             env=self._environment,
             capture_output=True,
             text=True,
-            timeout=PATIENCE_SECONDS,
+            timeout=TIMEOUT_SECONDS,
             check=False,
         )
         said = ended.stdout + ended.stderr
@@ -131,7 +131,7 @@ def one_life(operator: Operator, rankings: int) -> None:
         assert [one["sequence"] for one in found] == list(range(1, rankings + 1))
         wait_until(lambda: f" chunk={rankings} " in operator.log, "the commit")
         service.send_signal(signal.SIGTERM)
-        assert service.wait(PATIENCE_SECONDS) == 0, operator.log
+        assert service.wait(TIMEOUT_SECONDS) == 0, operator.log
     finally:
         service.kill()
         service.wait()
@@ -219,7 +219,7 @@ def test_who_is_not_let_in_is_told_why(
     operator = Operator(tmp_path, {**guarded.connection(listener), **real}, password)
     service = operator.serves()
     code, said = operator("topics", "check")
-    assert service.wait(PATIENCE_SECONDS) == 4, operator.log
+    assert service.wait(TIMEOUT_SECONDS) == 4, operator.log
     assert code == 4, said
     for output in (said, operator.log):
         for text in told:
@@ -244,7 +244,7 @@ def test_a_topic_without_rights_is_named(guarded: Guarded, tmp_path: Path, topic
     assert operator("topics", "create", "--partitions", "1")[0] == 0
     denied = acl(ResourceType.TOPIC, topic, AclPermissionType.DENY)
     for answer in guarded.admin.create_acls([denied]).values():
-        answer.result(PATIENCE_SECONDS)
+        answer.result(TIMEOUT_SECONDS)
     try:
         code, said = operator("run")
     finally:
@@ -258,7 +258,7 @@ def test_a_topic_without_rights_is_named(guarded: Guarded, tmp_path: Path, topic
             denied.permission_type,
         )
         for answer in guarded.admin.delete_acls([only]).values():
-            assert len(answer.result(PATIENCE_SECONDS)) == 1
+            assert len(answer.result(TIMEOUT_SECONDS)) == 1
     assert code == 4, said
     assert f"looking for topic {topic}: " in said
     assert "give this user the right to read and write the topic" in said

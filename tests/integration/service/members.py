@@ -15,7 +15,7 @@ from stream_fs.pipeline.transaction import Runtime
 from stream_fs.pipeline.worker import Worker
 from stream_fs.service.observability.metrics import MetricsObserver
 from tests.integration.service.stream import Changes, Stream
-from tests.support.topics import PATIENCE_SECONDS
+from tests.support.topics import TIMEOUT_SECONDS
 
 Told = TypeVar("Told")
 MakeTransport = Callable[[ClientSettings, str, Callable[[str], str]], Transport]
@@ -147,7 +147,7 @@ class _Nobody:
 
 def together(members: Sequence[Member], condition: Callable[[], bool], what: str) -> None:
     """Let the members take turns until the condition holds."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     while not condition():
         if time.monotonic() > deadline:
             told: list[list[Any]] = [member.events[-5:] for member in members]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.support.processes import wait_until
-from tests.support.topics import PATIENCE_SECONDS
+from tests.support.topics import TIMEOUT_SECONDS
 
 ROOT: Final = Path(__file__).parents[3]
 NOWHERE: Final = "127.0.0.1:1"
@@ -77,9 +77,7 @@ class Service:
     def get(self, path: str) -> tuple[int, str]:
         """Status and text of a page."""
         try:
-            with urllib.request.urlopen(
-                f"{self.address}{path}", timeout=PATIENCE_SECONDS
-            ) as answer:
+            with urllib.request.urlopen(f"{self.address}{path}", timeout=TIMEOUT_SECONDS) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as refusal:
             with refusal:
@@ -99,7 +97,7 @@ class Service:
     def ends(self) -> int:
         """Its exit code, when it has ended by itself."""
         try:
-            return self._process.wait(PATIENCE_SECONDS)
+            return self._process.wait(TIMEOUT_SECONDS)
         except subprocess.TimeoutExpired:
             raise TimeoutError(f"it does not end; it said: {self.said}") from None
 

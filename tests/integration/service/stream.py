@@ -22,7 +22,7 @@ from stream_fs.wire.records.encoder import encode_record
 from tests.contracts.backend import Published
 from tests.integration.kafka.backend import KafkaBackend
 from tests.support.processes import wait_until
-from tests.support.topics import PATIENCE_SECONDS, Topics, end_of, flush
+from tests.support.topics import TIMEOUT_SECONDS, Topics, end_of, flush
 
 Changes = Mapping[str, Any]
 """Over a configuration, by `section.key` or by `section`."""
@@ -165,7 +165,7 @@ class Stream:
         (topic,) = self.inputs
         for name in (self.configuration().state_topics()[topic], topic):
             self.topics.grow(name, partitions)
-            self._producer.list_topics(name, PATIENCE_SECONDS)  # so that it knows of them, too
+            self._producer.list_topics(name, TIMEOUT_SECONDS)  # so that it knows of them, too
         new = [Partition(topic, number) for number in range(len(self.partitions), partitions)]
         self.partitions += new
         self.fed |= {place: [] for place in new}
@@ -175,7 +175,7 @@ class Stream:
         self._decided.close()
         if self._created:
             for deleted in self.topics.admin.delete_topics(self._created).values():
-                deleted.result(PATIENCE_SECONDS)
+                deleted.result(TIMEOUT_SECONDS)
             self._created.clear()
 
     # --- what goes in --------------------------------------------------------------------------

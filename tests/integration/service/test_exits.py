@@ -15,7 +15,7 @@ from tests.integration.service.services import NOWHERE, Service
 from tests.integration.service.state import read_state, replace_snapshots
 from tests.integration.service.stream import CHUNK, FIRST, Stream, chunks, declared
 from tests.integration.service.undisturbed import assert_undisturbed
-from tests.support.topics import PATIENCE_SECONDS
+from tests.support.topics import TIMEOUT_SECONDS
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -69,7 +69,7 @@ def test_topics_that_are_missing_or_wrong_are_named(
         NewTopic(f"{stream.name}.rankings", 1, config={"cleanup.policy": "delete"}),
     ]
     for made in stream.topics.admin.create_topics(wrong).values():
-        made.result(PATIENCE_SECONDS)
+        made.result(TIMEOUT_SECONDS)
     stream.create(1)  # what is missing
     second = service(stream)
     assert second.ends() == 1
@@ -82,7 +82,7 @@ def test_topics_that_are_missing_or_wrong_are_named(
         assert complaint in second.said
     assert "does not exist" not in second.said
     for deleted in stream.topics.admin.delete_topics([topic, *names[:2]]).values():
-        deleted.result(PATIENCE_SECONDS)
+        deleted.result(TIMEOUT_SECONDS)
 
 
 def test_a_signal_ends_it_in_order(stream: Stream, service: MakeService) -> None:
@@ -170,7 +170,7 @@ def refused(stream: Stream, service: Service, *texts: str) -> None:
 
 def group_members(stream: Stream) -> int:
     (answer,) = stream.topics.admin.describe_consumer_groups([stream.name]).values()
-    return len(answer.result(PATIENCE_SECONDS).members)
+    return len(answer.result(TIMEOUT_SECONDS).members)
 
 
 def test_a_second_signal_ends_it_at_once(stream: Stream, service: MakeService) -> None:

@@ -15,7 +15,7 @@ from tests.integration.service.services import Service
 from tests.integration.service.stream import Stream
 from tests.integration.service.undisturbed import assert_undisturbed
 from tests.support.recovery.subscriber import problems
-from tests.support.topics import PATIENCE_SECONDS
+from tests.support.topics import TIMEOUT_SECONDS
 
 QUICK = {"merge.every_seconds": 0.2, "checkpoint.every_chunks": 1}
 
@@ -195,7 +195,7 @@ class Load:
         self.chunks = 0
 
     def until(self, condition: Callable[[], bool], what: str) -> None:
-        deadline = time.monotonic() + 2 * PATIENCE_SECONDS
+        deadline = time.monotonic() + 2 * TIMEOUT_SECONDS
         while True:
             self._stream.feed_all(1, seed=self.chunks)
             self.chunks += 1
@@ -206,7 +206,7 @@ class Load:
 
     def end(self) -> None:
         """Wait until all that was fed is published and merged."""
-        deadline = time.monotonic() + 2 * PATIENCE_SECONDS
+        deadline = time.monotonic() + 2 * TIMEOUT_SECONDS
         while not merged_up_to(self._stream, self.chunks):
             assert time.monotonic() < deadline, self._stream.merged()[-1]["sources"]
             time.sleep(0.2)

@@ -12,7 +12,7 @@ from tests.integration.service.conftest import MakeMember, MakeStream
 from tests.integration.service.stream import ALONE, CHUNK, FIRST, Stream, chunks
 from tests.integration.service.undisturbed import assert_undisturbed
 from tests.support.processes import wait_until
-from tests.support.topics import PATIENCE_SECONDS
+from tests.support.topics import TIMEOUT_SECONDS
 
 
 @pytest.mark.parametrize("moved_to", [7, 1_000_000])
@@ -26,7 +26,7 @@ def test_offsets_of_the_group_that_somebody_moved_are_put_right(
     place = TopicPartition(*stream.only, moved_to)
     moved = ConsumerGroupTopicPartitions(stream.name, [place])
     for done in stream.topics.admin.alter_consumer_group_offsets([moved]).values():
-        done.result(PATIENCE_SECONDS)
+        done.result(TIMEOUT_SECONDS)
 
     stream.feed(chunks(3)[-CHUNK:][: CHUNK - 1])  # not a whole chunk
     second = member(stream)
@@ -87,5 +87,5 @@ def test_what_lies_before_the_offset_may_be_deleted(stream: Stream, member: Make
 def group_offset(stream: Stream) -> int:
     wanted = ConsumerGroupTopicPartitions(stream.name, [TopicPartition(*stream.only)])
     (answer,) = stream.topics.admin.list_consumer_group_offsets([wanted]).values()
-    (found,) = answer.result(PATIENCE_SECONDS).topic_partitions
+    (found,) = answer.result(TIMEOUT_SECONDS).topic_partitions
     return int(found.offset)

@@ -15,7 +15,7 @@ from tests.integration.service.conftest import MakeMember, MakeStream
 from tests.integration.service.members import Member, together
 from tests.integration.service.stream import ALONE, CHUNK, Stream, chunks
 from tests.integration.service.undisturbed import assert_undisturbed
-from tests.support.topics import PATIENCE_SECONDS
+from tests.support.topics import TIMEOUT_SECONDS
 
 IMPATIENT = {
     "kafka.properties": {
@@ -75,7 +75,7 @@ def test_of_two_that_fence_each_other_one_remains(stream: Stream, member: MakeMe
         number += 1
         assert number < 20, [each.of(events.Fenced) for each in alive]
         stream.feed(chunks(number)[-CHUNK:])
-        deadline = monotonic() + PATIENCE_SECONDS
+        deadline = monotonic() + TIMEOUT_SECONDS
         while stream.reached[stream.only] < number or any(not one.held for one in alive):
             assert monotonic() < deadline, [each.events[-3:] for each in alive]
             for each in tuple(alive):

@@ -21,7 +21,7 @@ from tests.integration.service.conftest import MakeStream
 from tests.integration.service.services import ROOT
 from tests.integration.service.stream import Stream, chunks, rows
 from tests.support.processes import wait_until
-from tests.support.topics import PATIENCE_SECONDS, Topics
+from tests.support.topics import TIMEOUT_SECONDS, Topics
 
 Capture = pytest.CaptureFixture[str]
 
@@ -117,7 +117,7 @@ def test_records_may_have_timestamps(stream: Stream, topics: Topics, tmp_path: P
     assert produce(stream, path, *flags) == ExitCode.OK
     reader = Consumer({"bootstrap.servers": topics.bootstrap, "group.id": "unused"})
     reader.assign([TopicPartition(stream.only.topic, 0, 0)])
-    found = reader.consume(3, PATIENCE_SECONDS)
+    found = reader.consume(3, TIMEOUT_SECONDS)
     reader.close()
     assert [message.timestamp()[1] - 1700000000000 for message in found] == [0, 250, 500]
 
@@ -204,7 +204,7 @@ def test_interrupted_it_tells_what_has_arrived(stream: Stream, tmp_path: Path) -
     try:
         wait_until(lambda: len(arrived(stream)) > 3, "nothing arrives")
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=PATIENCE_SECONDS)
+        out, err = process.communicate(timeout=TIMEOUT_SECONDS)
     finally:
         process.kill()
         process.wait()

@@ -15,7 +15,7 @@ from stream_fs.pipeline.ports import Partition
 from tests.integration.service.conftest import MakeMember
 from tests.integration.service.stream import CHUNK, Stream, chunks
 from tests.integration.service.undisturbed import assert_undisturbed
-from tests.support.topics import PATIENCE_SECONDS, flush
+from tests.support.topics import TIMEOUT_SECONDS, flush
 
 
 @pytest.mark.parametrize("end", [Producer.commit_transaction, Producer.abort_transaction])
@@ -31,7 +31,7 @@ def test_a_commit_behind_a_foreign_open_transaction_is_not_overlooked(
             "transactional.id": stream.topics.unique("foreign"),
         }
     )
-    foreign.init_transactions(PATIENCE_SECONDS)
+    foreign.init_transactions(TIMEOUT_SECONDS)
     foreign.begin_transaction()
     state = stream.configuration().state_topics()[stream.only.topic]
     foreign.produce(state, b"foreign", b"foreign", 0)
@@ -47,7 +47,7 @@ def test_a_commit_behind_a_foreign_open_transaction_is_not_overlooked(
         second.worker.run_once()
     assert second.phase() == "restoring"
     assert not second.of(events.Restored)
-    end(foreign, PATIENCE_SECONDS)
+    end(foreign, TIMEOUT_SECONDS)
     second.completes(4)
     (restored,) = second.of(events.Restored)
     assert restored.chunk + restored.behind == 3

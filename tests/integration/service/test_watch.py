@@ -21,7 +21,7 @@ from tests.integration.service.conftest import MakeMember, MakeStream
 from tests.integration.service.services import NOWHERE, ROOT
 from tests.integration.service.stream import Changes, Stream, chunks
 from tests.support.processes import wait_until
-from tests.support.topics import PATIENCE_SECONDS
+from tests.support.topics import TIMEOUT_SECONDS
 
 Watch = Callable[..., "Watching"]
 
@@ -55,7 +55,7 @@ class Watching:
         wait_until(lambda: len(self.lines) >= count, f"{count} lines, not {self.lines} {self.told}")
 
     def ends(self) -> int:
-        return self.process.wait(PATIENCE_SECONDS)
+        return self.process.wait(TIMEOUT_SECONDS)
 
 
 @pytest.fixture
@@ -146,7 +146,7 @@ def test_it_shows_everything_from_the_beginning_and_leaves_no_trace(
     assert watching.told == []
     asked = ConsumerGroupTopicPartitions(stream.name)
     (answer,) = stream.topics.admin.list_consumer_group_offsets([asked]).values()
-    offsets = answer.result(PATIENCE_SECONDS).topic_partitions
+    offsets = answer.result(TIMEOUT_SECONDS).topic_partitions
     assert {offset.topic for offset in offsets} == {stream.only.topic}
 
 

@@ -1,4 +1,4 @@
-"""What a disturbed journey has published, against what an undisturbed one has."""
+"""Compares what a run with faults has published with an undisturbed run."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from tests.support.recovery.subscriber import Received
 
 
 class Published(NamedTuple):
-    """All that a journey has published."""
+    """All that a run has published."""
 
     rankings: list[Received]
     letters: list[Received]
 
     def against(self, expected: Published) -> tuple[Comparison, Comparison]:
-        """Rankings and dead letters against those of an undisturbed journey."""
+        """Rankings and dead letters against those of an undisturbed run."""
         return (
             compare(expected.rankings, self.rankings, ranking_name),
             compare(expected.letters, self.letters, letter_name),
@@ -27,7 +27,7 @@ class Published(NamedTuple):
 
 
 def by_partition(published: Published) -> dict[int, Published]:
-    """What was published of each partition, in its order."""
+    """Published messages of each partition, in their order."""
     parts: dict[int, Published] = {}
     for message in published.rankings:
         number = int(json.loads(message.value or b"")["partition"])
@@ -40,9 +40,9 @@ def by_partition(published: Published) -> dict[int, Published]:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Messages that both have, how far they differ, and those that one has and the other has not.
+    """Messages in both, by how much they differ, and messages in only one of them.
 
-    `duplicated` counts all that is too much, `misplaced` pairs of neighbours in the wrong order.
+    `duplicated` counts all surplus messages, `misplaced` neighbours in the wrong order.
     """
 
     compared: int
@@ -69,7 +69,7 @@ class Comparison:
 def compare(
     expected: Sequence[Received], found: Sequence[Received], name: Callable[[Received], int]
 ) -> Comparison:
-    """`name` says which message of the stream it is; in order the names rise."""
+    """`name` gives the number of a message in its stream; numbers rise in the right order."""
     first: dict[int, Received] = {}
     for message in found:
         first.setdefault(name(message), message)

@@ -1,7 +1,7 @@
-"""What the processes work through: one input topic, written once and read by every journey.
+"""The input of the runs: one topic, written once and read by every run.
 
-Small chunks with a snapshot every few of them; views that are missing, and bad records of several
-kinds, alone and in runs, with keys and headers of their own.
+Small chunks with a snapshot every few of them, missing views, and bad records of several kinds,
+alone and in sequences, with keys and headers of their own.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _BAD = (
 
 @dataclass(frozen=True)
 class Content:
-    """An input topic, and how many chunks are in it when all is written."""
+    """An input topic, and the chunks in it when everything is written."""
 
     topic: str
     chunks: int
@@ -56,12 +56,12 @@ def chunks_in(records: int) -> int:
 
 
 def has_snapshot(chunk: int) -> bool:
-    """Whether a snapshot is due with this chunk, as long as none was written out of turn."""
+    """Whether a snapshot is due with this chunk, unless an unscheduled one was written."""
     return chunk % SNAPSHOT_EVERY == 1
 
 
 def good_records(seed: int) -> Iterator[bytes]:
-    """Records of as many clusters, a view missing from more than half of them; without end."""
+    """An endless sequence of records of two clusters; more than half of them lack a view."""
     rng = np.random.default_rng(seed)
     for number in itertools.count():
         group = int(rng.integers(CLUSTERS))
@@ -82,9 +82,9 @@ class Source:
             {
                 "bootstrap.servers": bootstrap,
                 "linger.ms": 5,
-                # Each once and in their order, also where the broker is taken away meanwhile.
+                # Each once and in their order, also when the broker is restarted meanwhile.
                 "enable.idempotence": True,
-                # What is not written is told.
+                # A failed delivery raises an error.
                 "log_level": 0,
             }
         )
@@ -93,15 +93,15 @@ class Source:
         self._chance = np.random.default_rng(seed)
         self._share = 0.0 if clean else 0.05
 
-    def write(self, good: int, patience: float = 60) -> None:
-        """So many good records, and the bad ones among them; within so many seconds."""
+    def write(self, good: int, timeout: float = 60) -> None:
+        """Write so many good records, and the bad ones among them, within the timeout."""
         topic, partition = self._place
         for value in itertools.islice(self._records, good):
             self._producer.produce(topic, value, partition=partition)
             if self._chance.random() < self._share:
                 self._write_bad(int(self._chance.integers(1, 5)))
             self._producer.poll(0)
-        flush(self._producer, patience)
+        flush(self._producer, timeout)
 
     def _write_bad(self, count: int) -> None:
         topic, partition = self._place
@@ -111,7 +111,7 @@ class Source:
 
 
 def pieces(content: Content, seed: int = 0) -> list[int]:
-    """Good records to write at a time: in all, every chunk, and half a one that never gets full.
+    """Good records to write at a time: in all, every chunk, and half a chunk that is never filled.
 
     They end anywhere in a chunk.
     """

@@ -1,4 +1,4 @@
-"""When a process is killed: at a step of a commit, or in a moment that chance decides."""
+"""The crash matrix of a real process, and other ways in which processes are killed and replaced."""
 
 from __future__ import annotations
 
@@ -11,147 +11,159 @@ from typing import NamedTuple
 from stream_fs.service.exit_codes import ExitCode
 from tests.support.processes import wait_until
 from tests.support.recovery.content import SNAPSHOT_EVERY, has_snapshot
-from tests.support.recovery.faulty_service import STEPS, Moment
-from tests.support.recovery.service_process import Life
-from tests.support.recovery.stream_run import Journey
+from tests.support.recovery.faulty_service import STEPS, FaultPoint
+from tests.support.recovery.service_process import ServiceProcess
+from tests.support.recovery.stream_run import StreamRun
 
-ALONE = ("--set", "output.linger_seconds=0")
-"""Every chunk in a transaction of its own, so that its steps can be counted."""
+NO_LINGER = ("--set", "output.linger_seconds=0")
+"""Every chunk has a transaction of its own, so that the occurrences of a step can be counted."""
 
 
-class Point(NamedTuple):
-    """Between a step and the next one, in a commit with or without a snapshot."""
+class CrashPoint(NamedTuple):
+    """A cell of the crash matrix: SIGKILL at a step of a transaction.
+
+    Without `linger` a transaction holds one chunk, with or without a snapshot. With it, the
+    transactions of a backlog hold several chunks and end with a snapshot.
+    """
 
     step: str
     snapshot: bool
+    linger: bool
 
     def __str__(self) -> str:
-        return f"{self.step}, {'with' if self.snapshot else 'without'} snapshot"
+        chunks = "several chunks" if self.linger else "one chunk"
+        return f"{self.step}, {chunks}, {'with' if self.snapshot else 'without'} snapshot"
 
     @property
     def commits(self) -> bool:
-        """Whether the chunk is out by then."""
+        """Whether the transaction is committed at this step."""
         return STEPS.index(self.step) >= STEPS.index("committed")
 
     def chunk_after(self, committed: int) -> int:
-        """The next chunk of this kind, which is not the first: that one has a shape of its own."""
+        """The next chunk with or without snapshot; not the first one, whose size differs."""
         chunk = max(committed, 1) + 1
         while has_snapshot(chunk) != self.snapshot:
             chunk += 1
         return chunk
 
-    def moment(self, chunk: int, committed: int) -> Moment:
-        """When a process passes here with this chunk that starts with so many committed ones."""
+    def fault_point(self, chunk: int, committed: int) -> FaultPoint:
+        """The step at this chunk in a process that starts after so many committed chunks."""
         ahead = range(committed + 1, chunk + 1)
-        if self.step == "updated":  # also of what is folded in again since the last snapshot
+        if self.step == "updated":  # replayed chunks count as well
             restored = (committed - 1) // SNAPSHOT_EVERY * SNAPSHOT_EVERY + 1 if committed else 0
-            return Moment(self.step, chunk - restored)
+            return FaultPoint(self.step, chunk - restored)
         if self.step == "snapshot sent":
-            return Moment(self.step, sum(map(has_snapshot, ahead)))
-        return Moment(self.step, len(ahead))
+            return FaultPoint(self.step, sum(map(has_snapshot, ahead)))
+        return FaultPoint(self.step, len(ahead))
 
 
-POINTS = tuple(
-    Point(step, snapshot)
-    for step in STEPS
-    for snapshot in (True, False)
-    if snapshot or step != "snapshot sent"
+CRASH_MATRIX = (
+    *(
+        CrashPoint(step, snapshot, linger=False)
+        for step in STEPS
+        for snapshot in (True, False)
+        if snapshot or step != "snapshot sent"
+    ),
+    *(CrashPoint(step, snapshot=True, linger=True) for step in STEPS),
 )
 
 
-def kill_at(journey: Journey, point: Point, committed: int) -> int:
-    """One life that ends at this point; returns how many chunks are committed then."""
+def kill_at(stream_run: StreamRun, point: CrashPoint, committed: int) -> int:
+    """Kill one process at this point, after so many committed chunks; how many are committed then.
+
+    With linger, that is in its second transaction, and the committed chunks are not counted.
+    """
+    if point.linger:
+        stream_run.start(FaultPoint(point.step, 2)).expect(-signal.SIGKILL)
+        return committed
     chunk = point.chunk_after(committed)
-    journey.start(point.moment(chunk, committed), more=ALONE).expect(-signal.SIGKILL)
+    fault_point = point.fault_point(chunk, committed)
+    stream_run.start(fault_point, more=NO_LINGER).expect(-signal.SIGKILL)
     committed = chunk if point.commits else chunk - 1
-    journey.settled(committed)
+    stream_run.expect_published(committed)
     return committed
 
 
-def kill_together(journey: Journey, step: str, transactions: int) -> None:
-    """One life that ends at this step of so many transactions, each of as many chunks as it may."""
-    journey.start(Moment(step, transactions)).expect(-signal.SIGKILL)
+def count_batched_chunks(process: ServiceProcess) -> int:
+    """Chunks that a process has committed in a transaction together with later ones."""
+    return sum("seconds" not in line for line in process.log("chunk committed"))
 
 
-def shared(life: Life) -> int:
-    """Chunks that a process has published in a transaction together with those behind them."""
-    return sum("seconds" not in line for line in life.log("chunk committed"))
+def kill_at_random(stream_run: StreamRun, kills: int, chance: random.Random) -> None:
+    """Kill so many processes from outside: most of them at work, some while they start.
 
-
-def kill_randomly(journey: Journey, kills: int, chance: random.Random) -> None:
-    """So many lives, each killed from outside: most of them at work, some while they start.
-
-    They share the stream, so that there is something to do to the end.
+    The kills are spread over the stream.
     """
-    for share in _shares(journey, kills, chance):
-        life = journey.start()
+    for share in _shares(stream_run, kills, chance):
+        process = stream_run.start()
         if share:
-            journey.reach(life, journey.published() + share)
+            stream_run.reach(process, stream_run.published() + share)
             time.sleep(chance.uniform(0, 0.05))
         else:
             time.sleep(chance.uniform(0, 3))
-        assert not life.ended, life.wrong("has ended by itself")
-        life.kill()
+        assert not process.ended, process.failure("ended by itself")
+        process.kill()
 
 
-def _shares(journey: Journey, kills: int, chance: random.Random) -> Iterator[int]:
-    """Chunks that each life may commit before it is killed; every fifth one none."""
+def _shares(stream_run: StreamRun, kills: int, chance: random.Random) -> Iterator[int]:
+    """Chunks that each process may commit before it is killed; every fifth commits none."""
     for done in range(kills):
-        left = journey.content.chunks - journey.published()
+        left = stream_run.content.chunks - stream_run.published()
         fair = left // (kills - done + 1)
         yield 0 if done % 5 == 4 else min(left, chance.randint(1, max(1, 2 * fair - 5)))
 
 
-def end_randomly(journey: Journey, times: int, chance: random.Random) -> None:
-    """So many lives that are asked to end, and killed while they do so."""
-    for share in _shares(journey, times, chance):
-        life = journey.start()
-        journey.reach(life, journey.published() + share)
-        life.until_running()
-        life.signal(signal.SIGTERM)
+def kill_during_shutdown(stream_run: StreamRun, times: int, chance: random.Random) -> None:
+    """Send SIGTERM to so many processes, and SIGKILL during their graceful shutdown."""
+    for share in _shares(stream_run, times, chance):
+        process = stream_run.start()
+        stream_run.reach(process, stream_run.published() + share)
+        process.until_running()
+        process.signal(signal.SIGTERM)
         time.sleep(chance.uniform(0, 0.1))
-        life.kill()
+        process.kill()
 
 
-def overtake(journey: Journey) -> None:
-    """A life stands still before a commit, and goes on when another process has its place."""
-    committed = len(journey.rankings.everything())
-    late = journey.start(Moment("records sent", 3), sent="STOP", more=ALONE)
-    late.until(lambda: late.standing, "standing still")
-    journey.settled(committed + 2)
-    other = journey.start()
-    journey.reach(other, committed + 5)
-    late.signal(signal.SIGCONT)
-    # Both have one name in the group: it may hear first that it has lost that.
+def replace_stopped_process(stream_run: StreamRun) -> None:
+    """Stop a process before a commit, and continue it when another one owns its partition."""
+    committed = len(stream_run.rankings.everything())
+    first = stream_run.start(FaultPoint("records sent", 3), "STOP", more=NO_LINGER)
+    first.until(lambda: first.stopped, "its stop")
+    stream_run.expect_published(committed + 2)
+    second = stream_run.start()
+    stream_run.reach(second, committed + 5)
+    first.signal(signal.SIGCONT)
+    # Both have the same group.instance.id: the first may learn of the group's fencing before that
+    # of its transaction.
     wait_until(
-        lambda: bool(late.log("taken over by another owner")) or late.ended,
-        "the late one hears of it",
+        lambda: bool(first.log("taken over by another owner")) or first.ended,
+        "the stopped process is fenced",
     )
-    if late.ended:
-        late.expect(ExitCode.BROKER)
-        assert late.said("group.instance.id"), late.wrong("does not say why it ended")
-    late.kill()
-    other.stop()
+    if first.ended:
+        first.expect(ExitCode.BROKER)
+        assert first.log_contains("group.instance.id"), first.failure("ended without a reason")
+    first.kill()
+    second.stop()
 
 
-def stop_often(journey: Journey, times: int, chunks: int) -> None:
-    """So many lives that are asked to end when each has published so many chunks.
+def stop_repeatedly(stream_run: StreamRun, times: int, chunks: int) -> None:
+    """Shut down so many processes, each after so many published chunks.
 
-    With a number of chunks that is no multiple of those between snapshots, each end writes one out
-    of turn; checks that it does, and that the next life has nothing to fold in again.
+    With a number of chunks that is no multiple of the snapshot interval, each shutdown writes an
+    unscheduled snapshot; checks that it does, and that the next process replays nothing.
     """
     for committed in range(0, times * chunks, chunks):
-        life = journey.start(Moment("advised", chunks), sent="TERM", more=ALONE)
-        life.expect(0)
-        journey.settled(committed + chunks)
-        saved = [line["chunk"] for line in life.log("snapshot committed")]
-        assert saved == [committed + chunks], life.wrong(f"has saved {saved} at its end")
+        process = stream_run.start(FaultPoint("advised", chunks), "TERM", more=NO_LINGER)
+        process.expect(0)
+        stream_run.expect_published(committed + chunks)
+        saved = [line["chunk"] for line in process.log("snapshot committed")]
+        assert saved == [committed + chunks], process.failure(f"saved {saved} at its end")
         if committed:
-            nothing_to_replay(life, committed)
+            expect_nothing_to_replay(process, committed)
 
 
-def nothing_to_replay(life: Life, chunk: int) -> None:
-    """Check that a process has found a snapshot of the last chunk that was published before it."""
-    (restored,) = life.log("model restored")
+def expect_nothing_to_replay(process: ServiceProcess, chunk: int) -> None:
+    """Check that a process restored a snapshot of the last chunk published before its start."""
+    (restored,) = process.log("model restored")
     found = (restored["chunk"], restored["behind"])
-    assert found == (chunk, 0), life.wrong(f"has restored {found}, and not {chunk}")
+    assert found == (chunk, 0), process.failure(f"restored {found}, not {chunk}")

@@ -1,4 +1,4 @@
-"""Two ways to start a process of the service; it can be killed all the same."""
+"""Two ways to start a process of the service: a new interpreter, or a fork."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ ROOT = Path(__file__).parents[3]
 
 
 class Process(Protocol):
-    """What both ways have in common."""
+    """A started process."""
 
     @property
     def pid(self) -> int: ...
 
     def code(self, seconds: float = 0) -> int | None:
-        """How it has ended (-n by signal n), waiting for that so many seconds; None if it runs."""
+        """Its exit code (-n by signal n), waiting so many seconds for it; None if it runs."""
         ...
 
 
-Start = Callable[[Sequence[str], Path], Process]
-"""Given the arguments of `faulty_service`, and a file for its log."""
+Launcher = Callable[[Sequence[str], Path], Process]
+"""Takes the arguments of `faulty_service`, and a file for its log."""
 
 
-class Fresh:
+class Spawned:
     """A new interpreter, as in production."""
 
     def __init__(self, arguments: Sequence[str], log: Path) -> None:
@@ -47,7 +47,7 @@ class Fresh:
 
 
 class Forked:
-    """A copy of a process that has imported everything: seconds faster on a busy machine."""
+    """A fork of a process that has imported everything: seconds faster on a busy machine."""
 
     def __init__(self, arguments: Sequence[str], log: Path) -> None:
         log.touch()

@@ -1,4 +1,4 @@
-"""Where journeys take place: a broker with an input topic, and one undisturbed journey."""
+"""A broker with a filled input topic, and what an undisturbed run publishes from it."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from pathlib import Path
 from stream_fs.broker import Broker
 from tests.support.recovery.comparison import Published
 from tests.support.recovery.content import Content, Source, chunks_in, pieces
-from tests.support.recovery.launchers import Start
-from tests.support.recovery.stream_run import SAME_MEMBER, Journey
+from tests.support.recovery.launchers import Launcher
+from tests.support.recovery.stream_run import SAME_MEMBER, StreamRun
 from tests.support.topics import Topics
 
 
 @dataclass(frozen=True)
-class Stage:
-    """`expected` is what every journey through this content has to publish."""
+class PreparedStream:
+    """`expected` is what every run through this content must publish."""
 
     bootstrap: str
     content: Content
     folder: Path
-    start: Start
+    start: Launcher
     expected: Published
     partitions: int = 1
 
-    def journey(
+    def new_run(
         self, name: str, properties: str = SAME_MEMBER, settings: Sequence[str] = ()
-    ) -> Journey:
-        """Another one, by a name of its own."""
-        return Journey(
+    ) -> StreamRun:
+        """Another run, with a name of its own."""
+        return StreamRun(
             self.bootstrap,
             self.content,
             self.folder,
@@ -42,24 +42,26 @@ class Stage:
 
 
 @contextmanager
-def stage(broker: Broker, folder: Path, chunks: int, start: Start) -> Iterator[Stage]:
-    """Fill a topic, and work through it meanwhile without any disturbance.
+def prepare_stream(
+    broker: Broker, folder: Path, chunks: int, start: Launcher
+) -> Iterator[PreparedStream]:
+    """Fill a topic during an undisturbed run.
 
-    The undisturbed process gets it piece by piece, and has to wait in the middle of a chunk; the
-    others will find all of it there.
+    The undisturbed process gets the input piece by piece, and waits in the middle of a chunk; later
+    runs find all of it.
     """
     topics = Topics(broker.bootstrap)
     try:
         content = Content(topics.create("recovery"), chunks)
         source = Source(broker.bootstrap, content.topic)
-        with Journey(broker.bootstrap, content, folder, "undisturbed", start) as journey:
-            life = journey.start()
+        with StreamRun(broker.bootstrap, content, folder, "undisturbed", start) as stream_run:
+            process = stream_run.start()
             written = 0
             for piece in pieces(content):
                 source.write(piece)
                 written += piece
-                journey.reach(life, chunks_in(written))
-            expected = journey.finish(life)
-        yield Stage(broker.bootstrap, content, folder, start, expected)
+                stream_run.reach(process, chunks_in(written))
+            expected = stream_run.finish(process)
+        yield PreparedStream(broker.bootstrap, content, folder, start, expected)
     finally:
         topics.remove()

@@ -1,4 +1,4 @@
-"""What happens to a process from within, in a moment of its life or all the time."""
+"""Faults that a process injects into itself, at one step or all the time."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ from confluent_kafka import Producer
 from stream_fs.kafka import clients
 
 Signal = Literal["KILL", "TERM", "STOP"]
-Happening = Literal[Signal, "MEMORY", "HOG"]
-"""A signal; one allocation that fails; or no memory at all any more."""
+FaultKind = Literal[Signal, "MEMORY_ERROR", "NO_MEMORY"]
+"""A signal, one allocation that fails, or no memory left."""
 
 SPARE_BYTES = 1 << 20
-"""Beyond what it has; then it gets no more."""
+"""Memory that the process may still allocate before it has none left."""
 JUMP_CHUNKS = 3
-"""Between two jumps of the clock."""
+"""Chunks between two jumps of the clock."""
 
 _held: list[bytearray] = []
 
 
-def happen(what: Happening) -> None:
-    """Now, to this process."""
-    if what == "STOP":
-        stand_still()
-    elif what in get_args(Signal):
-        os.kill(os.getpid(), signal.Signals[f"SIG{what}"])
-    elif what == "MEMORY":
+def inject(kind: FaultKind) -> None:
+    """Inject a fault into this process, at once."""
+    if kind == "STOP":
+        stop_self()
+    elif kind in get_args(Signal):
+        os.kill(os.getpid(), signal.Signals[f"SIG{kind}"])
+    elif kind == "MEMORY_ERROR":
         raise MemoryError
     else:
-        take_all_memory()
+        exhaust_memory()
 
 
-def stand_still() -> None:
-    """Until somebody lets this process go on.
+def stop_self() -> None:
+    """Stop this process until SIGCONT.
 
     The signal goes to the calling thread, which is stopped at once. Sent to the process, it would
     wait for the first thread, and on a busy machine the calling one would go on meanwhile.
@@ -48,8 +48,8 @@ def stand_still() -> None:
     signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)
 
 
-def take_all_memory() -> None:
-    """Leave nothing of what the process may have, as a neighbour in its container would."""
+def exhaust_memory() -> None:
+    """Use up all memory, as another process in the same container might."""
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
     most = pages * resource.getpagesize() + SPARE_BYTES
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
@@ -61,8 +61,8 @@ def take_all_memory() -> None:
             size //= 2
 
 
-def slowness(seconds: float) -> Callable[[str], None]:
-    """Every update takes so much longer."""
+def slow_updates(seconds: float) -> Callable[[str], None]:
+    """A crash hook that adds so many seconds to every update."""
 
     def step(name: str) -> None:
         if name == "updated":
@@ -74,7 +74,7 @@ def slowness(seconds: float) -> Callable[[str], None]:
 def jumping_clock(seconds: float) -> Callable[[str], None]:
     """The time of day jumps: ahead, back, behind, back, …; records are stamped with it.
 
-    The Kafka client asks the system for the time by itself: in its place, the producer is told.
+    The Kafka client reads the system clock itself: the producer gets explicit timestamps instead.
     """
     right, ahead = time.time, [0.0, seconds, 0.0, -seconds]
     chunks = 0

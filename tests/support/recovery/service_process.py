@@ -1,4 +1,4 @@
-"""A process of the service, seen from outside."""
+"""A process of the service, observed by its log and its exit code."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.support.recovery.faulty_service import STANDS, Moment
-from tests.support.recovery.launchers import Start
-from tests.support.recovery.process_faults import Happening
+from tests.support.recovery.faulty_service import STOPPED_AT, FaultPoint
+from tests.support.recovery.launchers import Launcher
+from tests.support.recovery.process_faults import FaultKind
 
-PATIENCE_SECONDS = 120.0
-"""When to give up; far more than anything takes, also on a busy machine."""
+TIMEOUT_SECONDS = 120.0
+"""Far more than anything takes, also on a busy machine."""
 
 
-class Life:
-    """From its start to its end, whichever that is."""
+class ServiceProcess:
+    """One process of `faulty_service`, from its start to its end."""
 
     def __init__(
         self,
-        start: Start,
+        start: Launcher,
         config: Path,
         log: Path,
-        moment: Moment | None = None,
-        sent: Happening = "KILL",
+        fault_point: FaultPoint | None = None,
+        fault: FaultKind = "KILL",
         more: Sequence[str] = (),
     ) -> None:
         arguments = ["--config", str(config), *more]
-        if moment is not None:
-            arguments += ["--die-at", str(moment), "--then", sent]
+        if fault_point is not None:
+            arguments += ["--fault-at", str(fault_point), "--fault", fault]
         self._log = log
         self._process = start(arguments, log)
 
@@ -47,12 +47,12 @@ class Life:
 
     @property
     def code(self) -> int | None:
-        """How it has ended (-n by signal n); None if it runs."""
+        """Its exit code (-n by signal n); None if it runs."""
         return self._process.code()
 
     @property
-    def standing(self) -> bool:
-        """Whether a signal has stopped it for a while (Linux)."""
+    def stopped(self) -> bool:
+        """Whether SIGSTOP has stopped it (Linux)."""
         status = Path(f"/proc/{self.pid}/status").read_text(encoding="utf-8")
         return "State:\tT" in status
 
@@ -61,71 +61,71 @@ class Life:
         return [line for line in map(_parsed, self._lines()) if line.get("event") == event]
 
     def count(self, text: str) -> int:
-        """How many lines of its log have this in them."""
+        """How many lines of its log contain this text."""
         return sum(text in line for line in self._lines())
 
-    def stood(self) -> Counter[str]:
-        """How often it was stopped at each step."""
-        lines = [line for line in self._lines() if line.startswith(STANDS)]
-        return Counter(line.removeprefix(STANDS) for line in lines)
+    def stops_by_step(self) -> Counter[str]:
+        """How often it stopped at each step."""
+        lines = [line for line in self._lines() if line.startswith(STOPPED_AT)]
+        return Counter(line.removeprefix(STOPPED_AT) for line in lines)
 
     @property
-    def stands_at(self) -> str | None:
-        """The step where it stands, or has stood last."""
-        lines = [line for line in self._lines() if line.startswith(STANDS)]
-        return lines[-1].removeprefix(STANDS) if lines else None
+    def last_stop(self) -> str | None:
+        """The step of its last stop."""
+        lines = [line for line in self._lines() if line.startswith(STOPPED_AT)]
+        return lines[-1].removeprefix(STOPPED_AT) if lines else None
 
-    def said(self, text: str) -> bool:
-        """Whether its log has this text anywhere."""
+    def log_contains(self, text: str) -> bool:
+        """Whether a line of its log contains this text."""
         return any(text in line for line in self._lines())
 
-    def ends(self) -> int:
-        """Wait for its end, however it comes; how it has ended (-n by signal n)."""
-        found = self._process.code(PATIENCE_SECONDS)
+    def wait(self) -> int:
+        """Wait for its end; its exit code (-n by signal n)."""
+        found = self._process.code(TIMEOUT_SECONDS)
         if found is None:
-            raise self.wrong("does not end")
+            raise self.failure("does not end")
         return found
 
-    def signal(self, what: signal.Signals) -> None:
+    def signal(self, number: signal.Signals) -> None:
         if not self.ended:
-            os.kill(self.pid, what)
+            os.kill(self.pid, number)
 
     def kill(self) -> None:
-        """At once, whatever it is about to do."""
+        """Send SIGKILL, and wait for the end."""
         self.signal(signal.SIGKILL)
-        self._process.code(PATIENCE_SECONDS)
+        self._process.code(TIMEOUT_SECONDS)
 
     def stop(self) -> None:
-        """As a supervisor does it; everything is put in order.
+        """Shut it down gracefully, as a supervisor does.
 
-        Not before it hears signals: on a busy machine it may take seconds to begin.
+        It handles signals from the line "listening" on, which on a busy machine takes seconds.
         """
-        self.until(lambda: bool(self.log("listening")), "hearing signals")
+        self.until(lambda: bool(self.log("listening")), "handling signals")
         self.signal(signal.SIGTERM)
         self.expect(0)
 
     def until_running(self) -> None:
-        """Wait until it has taken over what it found."""
-        self.until(lambda: bool(self.log("task is running")), "its work")
+        """Wait until it has acquired and restored a partition."""
+        self.until(lambda: bool(self.log("task is running")), "a running task")
 
     def expect(self, code: int) -> None:
-        """Wait for its end, which has to be this one (-n is signal n)."""
-        found = self._process.code(PATIENCE_SECONDS)
+        """Wait for its end, with this exit code (-n is signal n)."""
+        found = self._process.code(TIMEOUT_SECONDS)
         if found != code:
-            raise self.wrong(f"should have ended with {code}, not with {found}")
+            raise self.failure(f"ended with {found}, not with {code}")
 
     def until(self, condition: Callable[[], bool], what: str) -> None:
-        """Wait for something that this process brings about."""
-        deadline = time.monotonic() + PATIENCE_SECONDS
+        """Wait for an effect of this process."""
+        deadline = time.monotonic() + TIMEOUT_SECONDS
         while not condition():
             time.sleep(0.005)
             if self.ended:
-                raise self.wrong(f"has ended with {self._process.code()} before {what}")
+                raise self.failure(f"ended with {self._process.code()} before {what}")
             if time.monotonic() > deadline:
-                raise self.wrong(f"does not come to {what}")
+                raise self.failure(f"does not reach {what}")
 
-    def wrong(self, what: str) -> AssertionError:
-        """What to raise when it does not do as it should."""
+    def failure(self, what: str) -> AssertionError:
+        """An error with the end of its log."""
         tail = "\n".join(self._lines()[-20:])
         return AssertionError(f"the process {what}; the end of its log:\n{tail}")
 
@@ -134,7 +134,7 @@ class Life:
 
 
 def _parsed(line: str) -> dict[str, Any]:
-    """The fields of a line; another line than ours, or half a one, has none."""
+    """The fields of a line; none if it is incomplete or not of the service."""
     try:
         fields = json.loads(line)
     except ValueError:

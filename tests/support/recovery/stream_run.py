@@ -1,8 +1,8 @@
-"""One passage through the input, by processes that may be killed on the way.
+"""One run through the input, by processes that may be killed.
 
-Journeys share the input topic and the name of the stream, which are in what is published, and have
-a consumer group, a state and outputs of their own, which are not. So what they publish can be
-compared to the byte.
+Runs share the input topic and the name of the stream, which are in what is published, and have
+a consumer group, a state and outputs of their own, which are not. So their output can be compared
+byte by byte.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from stream_fs.service.topics import topic_problems, topic_specs
 from tests.support.processes import wait_until
 from tests.support.recovery.comparison import Published
 from tests.support.recovery.content import CHUNK, CLUSTERS, DIMENSIONS, SNAPSHOT_EVERY, Content
-from tests.support.recovery.faulty_service import Moment
-from tests.support.recovery.launchers import Start
-from tests.support.recovery.process_faults import Happening
-from tests.support.recovery.service_process import PATIENCE_SECONDS, Life
+from tests.support.recovery.faulty_service import FaultPoint
+from tests.support.recovery.launchers import Launcher
+from tests.support.recovery.process_faults import FaultKind
+from tests.support.recovery.service_process import TIMEOUT_SECONDS, ServiceProcess
 from tests.support.recovery.subscriber import Subscriber
 
 _CONFIGURATION = """\
@@ -59,15 +59,15 @@ port = 0
 format = "json"
 """
 SAME_MEMBER = '"group.instance.id" = "member"'
-"""A member that comes back gets its partitions at once, and not when its last life has expired."""
+"""A static member: it gets its partitions back at once, not after the session timeout."""
 
 
 @dataclass(frozen=True)
-class Manner:
-    """How the processes of a journey run, where it is not as usual.
+class RunSettings:
+    """Settings of the processes of a run that differ from the usual ones.
 
-    Merged rankings are left out by default, for those that are counted and compared are of
-    partitions. `bootstrap` is where processes find the broker, if not where the proof does.
+    Merged rankings are off by default, as only those of partitions are counted and compared.
+    `bootstrap` is the address that processes connect to, if not the one that the test uses.
     """
 
     protocol: Literal["eager", "cooperative", "consumer"] = "cooperative"
@@ -77,7 +77,7 @@ class Manner:
     """Lines of the section `kafka`."""
 
 
-USUAL = Manner()
+DEFAULTS = RunSettings()
 
 
 def configure(
@@ -86,7 +86,7 @@ def configure(
     topic: str,
     name: str,
     properties: str,
-    manner: Manner = USUAL,
+    run_settings: RunSettings = DEFAULTS,
     dimensions: Mapping[str, int] = DIMENSIONS,
 ) -> Path:
     """Write a configuration that reads a topic as a group with a state and outputs of its own."""
@@ -95,10 +95,10 @@ def configure(
     text = _CONFIGURATION.format(
         topic=topic,
         name=name,
-        bootstrap=manner.bootstrap or bootstrap,
-        merge=str(manner.merge).lower(),
-        protocol=manner.protocol,
-        limits=manner.limits,
+        bootstrap=run_settings.bootstrap or bootstrap,
+        merge=str(run_settings.merge).lower(),
+        protocol=run_settings.protocol,
+        limits=run_settings.limits,
         views=views,
         clusters=CLUSTERS,
         chunk=CHUNK,
@@ -110,7 +110,7 @@ def configure(
 
 
 def make_topics(config: Path, settings: Sequence[str] = ()) -> list[str]:
-    """Make the topics of a stream but for its input, which exists; which were made.
+    """Make the topics of a stream except its input, which exists; the names of the new ones.
 
     As `stream-fs topics create` does it, which gives the state as many partitions as the input has.
     """
@@ -119,22 +119,22 @@ def make_topics(config: Path, settings: Sequence[str] = ()) -> list[str]:
     plans = topic_specs(configuration, topics)
     topics.grow(plans)
     made = topics.create(plans)
-    # A busy broker has agreed to make them before it tells everybody of them.
+    # A busy broker answers before all of its metadata has the new topics.
     wait_until(lambda: not topic_problems(configuration, topics), "the topics are there")
     return made
 
 
 def delete_topics(bootstrap: str, names: Sequence[str]) -> None:
-    """Leave a broker that is not ours as it was."""
+    """Delete topics on a broker that other tests use."""
     admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
     for deleted in admin.delete_topics(list(names)).values() if names else ():
-        deleted.result(PATIENCE_SECONDS)
+        deleted.result(TIMEOUT_SECONDS)
 
 
-class Journey:
-    """Ends what it has started when it is left.
+class StreamRun:
+    """A context manager that kills its processes and deletes its topics.
 
-    `make` makes the topics of a configuration but for its input, and tells which it made.
+    `make` makes the topics of a configuration except its input, and returns their names.
     """
 
     def __init__(
@@ -143,23 +143,23 @@ class Journey:
         content: Content,
         folder: Path,
         name: str,
-        start: Start,
+        start: Launcher,
         properties: str = SAME_MEMBER,
-        manner: Manner = USUAL,
+        run_settings: RunSettings = DEFAULTS,
         make: Callable[[Path], list[str]] | None = None,
         *,
         settings: Sequence[str] = (),
         dimensions: Mapping[str, int] = DIMENSIONS,
     ) -> None:
-        """`settings` are laid over the configuration of every life, each as `section.key=value`."""
+        """`settings`, each `section.key=value`, override the configuration of every process."""
         self.content = content
         self._start = start
-        self.lives: list[Life] = []
+        self.processes: list[ServiceProcess] = []
         self._folder = folder
         self._name = name
         self._bootstrap = bootstrap
         self.config = configure(
-            folder, bootstrap, content.topic, name, properties, manner, dimensions
+            folder, bootstrap, content.topic, name, properties, run_settings, dimensions
         )
         self._settings = settings
         self._topics = make_topics(self.config, settings) if make is None else make(self.config)
@@ -176,8 +176,8 @@ class Journey:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        for life in self.lives:
-            life.kill()
+        for process in self.processes:
+            process.kill()
         self.rankings.close()
         self.letters.close()
         delete_topics(self._bootstrap, self._topics)
@@ -187,7 +187,7 @@ class Journey:
         output: Literal["rankings", "letters"],
         isolation: Literal["read_committed", "read_uncommitted"] = "read_committed",
     ) -> Subscriber:
-        """A new one, of one of the outputs."""
+        """A new subscriber to one of the outputs."""
         return Subscriber(self._bootstrap, self.topic(output), isolation)
 
     def topic(self, what: Literal["input", "state", "rankings", "letters"]) -> str:
@@ -196,52 +196,55 @@ class Journey:
         return topic if what == "input" else f"{topic}.{self._name}.{what}"
 
     def start(
-        self, moment: Moment | None = None, sent: Happening = "KILL", more: Sequence[str] = ()
-    ) -> Life:
-        """Another process, to which something may happen in a moment of its life.
+        self,
+        fault_point: FaultPoint | None = None,
+        fault: FaultKind = "KILL",
+        more: Sequence[str] = (),
+    ) -> ServiceProcess:
+        """Start another process, with a fault at a step of it.
 
         `more` are further arguments of `faulty_service`.
         """
-        log = self._folder / f"{self._name}-{len(self.lives)}.log"
+        log = self._folder / f"{self._name}-{len(self.processes)}.log"
         flags = [argument for setting in self._settings for argument in ("--set", setting)]
-        life = Life(self._start, self.config, log, moment, sent, [*flags, *more])
-        self.lives.append(life)
-        return life
+        process = ServiceProcess(self._start, self.config, log, fault_point, fault, [*flags, *more])
+        self.processes.append(process)
+        return process
 
     @property
     def group(self) -> str:
-        """The name of the group that its processes are members of."""
+        """The consumer group of its processes."""
         return f"{self.content.topic}.{self._name}"
 
     @property
     def members(self) -> int:
-        """Processes that the group knows of."""
+        """The number of members of the consumer group."""
         (described,) = self._admin.describe_consumer_groups([self.group]).values()
-        return len(described.result(PATIENCE_SECONDS).members)
+        return len(described.result(TIMEOUT_SECONDS).members)
 
     def published(self) -> int:
-        """Rankings that a subscriber has received by now."""
+        """The number of rankings that a subscriber has received so far."""
         return self.rankings.listen(0)
 
-    def reach(self, life: Life, count: int) -> None:
-        """Wait until so many rankings are out."""
-        life.until(self._has(count), f"ranking {count}")
+    def reach(self, process: ServiceProcess, count: int) -> None:
+        """Wait until so many rankings are published."""
+        process.until(self._has(count), f"ranking {count}")
 
-    def settled(self, count: int) -> None:
-        """Check that so many rankings are out, and no more, after the end of a process."""
+    def expect_published(self, count: int) -> None:
+        """Check that exactly so many rankings are published after the end of a process."""
         wait_until(self._has(count), f"ranking {count}")
         found = len(self.rankings.decided())
-        assert found == count, f"{found} rankings are out, where {count} should be"
+        assert found == count, f"{found} rankings are published, not {count}"
 
     def complete(self) -> Published:
-        """Go on undisturbed to the end; all that was published on the way."""
+        """Run one more process to the end of the input; everything the run has published."""
         return self.finish(self.start())
 
-    def finish(self, life: Life) -> Published:
-        """Let this process go on to the end."""
-        life.until_running()
-        self.reach(life, self.content.chunks)
-        life.stop()
+    def finish(self, process: ServiceProcess) -> Published:
+        """Run this process to the end of the input; everything the run has published."""
+        process.until_running()
+        self.reach(process, self.content.chunks)
+        process.stop()
         return Published(self.rankings.everything(), self.letters.everything())
 
     def _has(self, count: int) -> Callable[[], bool]:

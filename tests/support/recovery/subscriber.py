@@ -1,6 +1,6 @@
-"""A subscriber, with nothing but a Kafka client, JSON and the published schema.
+"""A subscriber that uses only a Kafka client, JSON and the published schema.
 
-It proves from `sequence` and `offsets` alone that it has missed nothing and seen nothing twice.
+It checks by `sequence` and `offsets` alone that nothing is missing or duplicated.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from jsonschema import Draft202012Validator
 from tests.support.topics import end_of
 
 SCHEMA = Path(__file__).parents[3] / "schemas" / "ranking.v1.json"
-PATIENCE_SECONDS = 90.0
-"""When to give up; longer than a broker keeps the transaction of a killed producer open."""
+TIMEOUT_SECONDS = 90.0
+"""Longer than a broker keeps the transaction of a killed producer open."""
 
 Headers = tuple[tuple[str, bytes | None], ...]
 
 
 class Received(NamedTuple):
-    """A message, but for its offset, which aborted messages before it shift, and its timestamp."""
+    """A message without its timestamp and its offset, which aborted messages shift."""
 
     key: bytes | None
     value: bytes | None
@@ -33,7 +33,7 @@ class Received(NamedTuple):
 
 
 class Subscriber:
-    """Reads the only partition of a topic, from its beginning; keeps all that it has received."""
+    """Reads the only partition of a topic from its beginning, and keeps all messages."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class Subscriber:
                 **self._address,
                 "isolation.level": isolation,
                 "enable.auto.commit": False,
-                # Tells how far one has come where aborted messages are at the end.
+                # Gives the position where the last messages are aborted.
                 "enable.partition.eof": True,
                 "fetch.wait.max.ms": 20,
             }
@@ -58,7 +58,7 @@ class Subscriber:
         self._consumer.assign([self._place])
 
     def listen(self, seconds: float) -> int:
-        """Receive what comes within so many seconds, not waiting for more; all so far."""
+        """Receive messages for up to so many seconds; the number received so far."""
         for message in self._consumer.consume(500, seconds):
             error = message.error()
             if error is None:
@@ -70,11 +70,11 @@ class Subscriber:
         return len(self.messages)
 
     def decided(self) -> list[Received]:
-        """All before the first transaction that is still open."""
+        """All messages before the first open transaction."""
         return self._up_to(self._consumer)
 
     def everything(self) -> list[Received]:
-        """All that the topic holds, once every transaction in it is decided."""
+        """All committed messages, when no transaction is open any more."""
         with_open_ones = Consumer({**self._address, "isolation.level": "read_uncommitted"})
         try:
             return self._up_to(with_open_ones)
@@ -85,9 +85,9 @@ class Subscriber:
         self._consumer.close()
 
     def _up_to(self, consumer: Consumer) -> list[Received]:
-        """All before the end that this consumer sees."""
+        """All messages before the end that this consumer sees."""
         end = end_of(consumer, self._place.topic, self._place.partition)
-        deadline = time.monotonic() + PATIENCE_SECONDS
+        deadline = time.monotonic() + TIMEOUT_SECONDS
         while self._next < end:
             if time.monotonic() > deadline:
                 raise TimeoutError(f"{self._place.topic}: at {self._next} of {end}")
@@ -96,10 +96,10 @@ class Subscriber:
 
 
 def problems(values: Iterable[bytes | None]) -> list[str]:
-    """What is wrong with a series of rankings, in the order in which they were received.
+    """Problems of a series of rankings, in the order of their arrival.
 
-    Every one has to be valid; those of each stream and partition have to be numbered from 1 on,
-    and to begin where the one before has ended. Merged ones have numbers of their own.
+    Each must be valid; those of a stream and partition must be numbered from 1, and each must
+    begin where the one before ends. Merged ones have numbers of their own.
     """
     schema = Draft202012Validator(json.loads(SCHEMA.read_text(encoding="utf-8")))
     found: list[str] = []

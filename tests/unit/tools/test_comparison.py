@@ -1,4 +1,4 @@
-"""The comparison counts what is different, lost, doubled and out of order."""
+"""The comparison counts different, lost, duplicated and misplaced messages."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def against(*found: Received) -> Comparison:
     return compare(EXPECTED, found, ranking_name)
 
 
-def test_the_same_is_the_same() -> None:
+def test_equal_messages_compare_equal() -> None:
     assert against(*EXPECTED) == SAME
     assert SAME.same
 
 
-def test_nothing_is_not_the_same_as_nothing() -> None:
+def test_an_empty_comparison_is_not_the_same() -> None:
     assert not compare([], [], ranking_name).same
 
 
@@ -55,13 +55,13 @@ def test_every_difference_is_counted() -> None:
     assert not any(difference.same for difference in found.values())
 
 
-def test_no_value_differs_from_an_empty_one() -> None:
+def test_a_missing_value_differs_from_an_empty_one() -> None:
     letters = [Received(None, value, (("stream-fs-offset", b"3"),)) for value in (None, b"")]
     assert not compare(letters[:1], letters[1:], letter_name).same
 
 
 @pytest.mark.parametrize("name", ["differing_bytes", "lost", "duplicated", "misplaced"])
-def test_the_sum_of_comparisons_forgets_nothing(name: str) -> None:
+def test_the_sum_of_comparisons_keeps_every_difference(name: str) -> None:
     wrong = replace(SAME, **{name: 1})
     assert not (SAME + wrong + SAME).same
     assert (SAME + wrong).compared == 10

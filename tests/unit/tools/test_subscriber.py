@@ -1,4 +1,4 @@
-"""The subscriber notices what is missing, doubled, out of order or not a ranking."""
+"""The subscriber detects missing, duplicated, misplaced and invalid rankings."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_merged_rankings_have_a_series_of_their_own() -> None:
     assert problems([merged[0], *SERIES, merged[2]]) == ["ranking 3 follows ranking 1"]
 
 
-def test_series_of_other_partitions_may_lie_between() -> None:
+def test_series_of_partitions_may_be_interleaved() -> None:
     others = [ranking(number, partition=99) for number in range(1, 4)]
     mixed = [SERIES[0], others[0], others[1], SERIES[1], others[2], *SERIES[2:]]
     assert problems(mixed) == []
@@ -48,7 +48,7 @@ def test_series_of_other_partitions_may_lie_between() -> None:
         pytest.param([SERIES[0], SERIES[2], SERIES[1], *SERIES[3:]], id="reordered"),
     ],
 )
-def test_a_series_that_is_not_whole_is_noticed(series: list[bytes]) -> None:
+def test_an_incomplete_series_is_detected(series: list[bytes]) -> None:
     assert problems(series)
 
 
@@ -59,12 +59,12 @@ def test_a_series_that_is_not_whole_is_noticed(series: list[bytes]) -> None:
         pytest.param({"from": 68, "next": 87}, id="with-a-gap"),
     ],
 )
-def test_offsets_that_do_not_follow_are_noticed(offsets: dict[str, int]) -> None:
+def test_offsets_with_gaps_or_overlaps_are_detected(offsets: dict[str, int]) -> None:
     broken = [*SERIES[:2], ranking(3, offsets=offsets), *SERIES[3:]]
     assert len(problems(broken)) == 1
 
 
-@pytest.mark.parametrize("value", [None, b"{}", ranking(3, schema=2), ranking(3, surprise=1)])
-def test_what_is_not_a_ranking_is_noticed(value: bytes | None) -> None:
+@pytest.mark.parametrize("value", [None, b"{}", ranking(3, schema=2), ranking(3, unknown=1)])
+def test_an_invalid_ranking_is_detected(value: bytes | None) -> None:
     found = problems([*SERIES[:2], value, *SERIES[3:]])
     assert found[0].startswith("message 2 is not a ranking")
