@@ -31,3 +31,21 @@ def blocks(name: str, language: str) -> list[str]:
     """The fenced blocks in this language of a Markdown file."""
     text = (DEPLOY / name).read_text(encoding="utf-8")
     return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+DOCKERFILE = (DEPLOY / "docker/Dockerfile").read_text(encoding="utf-8").replace("\\\n", " ")
+DOCKERIGNORE = (DEPLOY / "docker/Dockerfile.dockerignore").read_text(encoding="utf-8")
+
+
+def image_variables() -> dict[str, str]:
+    """The environment variables that the image sets."""
+    (words,) = re.findall(r"^ENV (PATH=.*)$", DOCKERFILE, re.MULTILINE)
+    return dict(word.split("=", 1) for word in words.split())
+
+
+RULE_FILES = sorted((DEPLOY / "prometheus").glob("*.yaml"))
+RULES: list[dict[str, Any]] = [
+    rule for path in RULE_FILES for group in document(path)["groups"] for rule in group["rules"]
+]
+ALERTS = {rule["alert"]: rule for rule in RULES if "alert" in rule}
+RECORDED = {rule["record"] for rule in RULES if "record" in rule}

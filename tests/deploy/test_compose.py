@@ -12,9 +12,8 @@ import pytest
 
 from stream_fs.cli.main import parser
 from stream_fs.service.configuration import load
-from tests.deploy.files import DEPLOY, PINNED, document
+from tests.deploy.files import DEPLOY, PINNED, document, image_variables
 from tests.deploy.promtool import promtool
-from tests.deploy.test_image import variables
 
 FOLDER = DEPLOY / "compose"
 COMPOSE = document(FOLDER / "compose.yaml")
@@ -63,7 +62,7 @@ def test_the_configuration_can_be_used() -> None:
     loaded = load(FOLDER / "config.toml", {})
     listeners = SERVICES["kafka"]["environment"]["KAFKA_ADVERTISED_LISTENERS"]
     assert f"INSIDE://{loaded.kafka.bootstrap}" in listeners.split(",")
-    assert target("stream-fs", "stream-fs") == variables()["STREAM_FS_CONFIG"]
+    assert target("stream-fs", "stream-fs") == image_variables()["STREAM_FS_CONFIG"]
 
 
 def test_the_topics_are_made_before_the_service_starts() -> None:
@@ -97,7 +96,7 @@ def test_the_status_page_of_every_process_can_be_reached() -> None:
     (port,) = SERVICES["stream-fs"]["ports"]
     host, outside, inside = port.split(":")
     first, last = map(int, outside.split("-"))
-    assert (host, inside) == ("127.0.0.1", variables()["STREAM_FS_SERVICE__PORT"])
+    assert (host, inside) == ("127.0.0.1", image_variables()["STREAM_FS_SERVICE__PORT"])
     assert first == int(inside)
     partitions = parser().parse_args(SERVICES["topics"]["command"]).partitions
     assert last - first + 1 == partitions
@@ -118,7 +117,7 @@ def test_prometheus_scrapes_the_processes() -> None:
     assert job["job_name"] == "stream-fs"
     (lookup,) = job["dns_sd_configs"]
     assert set(lookup["names"]) <= SERVICES.keys()
-    assert str(lookup["port"]) == variables()["STREAM_FS_SERVICE__PORT"]
+    assert str(lookup["port"]) == image_variables()["STREAM_FS_SERVICE__PORT"]
 
 
 def test_grafana_finds_the_dashboard_and_the_data() -> None:

@@ -13,16 +13,9 @@ from prometheus_client import CollectorRegistry
 
 from stream_fs.service import http
 from stream_fs.service.http import WebServer
-from tests.deploy.files import DEPLOY, PINNED, ROOT
+from tests.deploy.files import DEPLOY, DOCKERFILE, DOCKERIGNORE, PINNED, ROOT, image_variables
 
 FOLDER = DEPLOY / "docker"
-DOCKERFILE = (FOLDER / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", " ")
-IGNORED = (FOLDER / "Dockerfile.dockerignore").read_text(encoding="utf-8")
-
-
-def variables() -> dict[str, str]:
-    (words,) = re.findall(r"^ENV (PATH=.*)$", DOCKERFILE, re.MULTILINE)
-    return dict(word.split("=", 1) for word in words.split())
 
 
 def test_the_linter_has_nothing_to_say() -> None:
@@ -43,8 +36,8 @@ def test_base_images_are_pinned_and_have_the_same_python() -> None:
 
 
 def test_everything_that_is_copied_is_let_in_and_nothing_else() -> None:
-    let_in = {line[1:] for line in IGNORED.splitlines() if line.startswith("!")}
-    assert "*" in IGNORED.splitlines()
+    let_in = {line[1:] for line in DOCKERIGNORE.splitlines() if line.startswith("!")}
+    assert "*" in DOCKERIGNORE.splitlines()
     copied = {
         source
         for words in re.findall(r"^COPY ((?!--from).*)$", DOCKERFILE, re.MULTILINE)
@@ -109,8 +102,8 @@ def test_the_health_check_fails_where_nobody_answers() -> None:
 
 def test_service_and_health_check_agree_on_the_port() -> None:
     (exposed,) = re.findall(r"^EXPOSE (\d+)$", DOCKERFILE, re.MULTILINE)
-    assert variables()["STREAM_FS_SERVICE__PORT"] == exposed
-    assert variables()["STREAM_FS_SERVICE__HOST"] == "0.0.0.0"
+    assert image_variables()["STREAM_FS_SERVICE__PORT"] == exposed
+    assert image_variables()["STREAM_FS_SERVICE__HOST"] == "0.0.0.0"
 
 
 def ask_health(port: int) -> subprocess.CompletedProcess[str]:

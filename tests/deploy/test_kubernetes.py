@@ -14,9 +14,8 @@ import yaml
 
 from stream_fs.cli.main import parser
 from stream_fs.service.configuration import Configuration, load
-from tests.deploy.files import DEPLOY, document
+from tests.deploy.files import DEPLOY, document, image_variables
 from tests.deploy.kustomize import Resource, built
-from tests.deploy.test_image import variables
 
 FOLDER = DEPLOY / "kubernetes"
 OVERLAYS = sorted(path.parent for path in FOLDER.glob("overlays/*/kustomization.yaml"))
@@ -149,7 +148,7 @@ def tcp(port: int) -> Resource:
 def test_every_port_that_is_asked_is_open(resources: dict[str, Resource], pod: Resource) -> None:
     container = container_of(pod)
     (port,) = container["ports"]
-    assert str(port["containerPort"]) == variables()["STREAM_FS_SERVICE__PORT"]
+    assert str(port["containerPort"]) == image_variables()["STREAM_FS_SERVICE__PORT"]
     (endpoint,) = resources["PodMonitor"]["spec"]["podMetricsEndpoints"]
     assert (endpoint["port"], endpoint["path"]) == (port["name"], "/metrics")
     probes = {
@@ -172,7 +171,7 @@ def test_the_configuration_can_be_used(
     container = container_of(pod)
     (mount,) = container["volumeMounts"]
     folder = Path(mount["mountPath"])
-    assert str(folder / "config.toml") == variables()["STREAM_FS_CONFIG"]
+    assert str(folder / "config.toml") == image_variables()["STREAM_FS_CONFIG"]
     (volume,) = pod["volumes"]
     config, secret = volume["projected"]["sources"]
     assert config["configMap"]["name"] == resources["ConfigMap"]["metadata"]["name"]

@@ -14,24 +14,18 @@ from prometheus_client import CollectorRegistry
 
 from stream_fs.service.observability.metrics import MetricsObserver
 from tests.deploy.expressions import VALUES, mistakes, names
-from tests.deploy.files import DEPLOY, ROOT, document
+from tests.deploy.files import ALERTS, RECORDED, ROOT, RULE_FILES, RULES, document
 from tests.deploy.promtool import promtool
 from tests.support.drifting_stream import drifting_process
 from tests.support.make_events import merge_events, partition_events
 from tests.support.simulated_process import TOPIC
 
-FILES = sorted((DEPLOY / "prometheus").glob("*.yaml"))
 TESTS = sorted((ROOT / "tests/deploy/rules").glob("*.yaml"))
-RULES: list[dict[str, Any]] = [
-    rule for path in FILES for group in document(path)["groups"] for rule in group["rules"]
-]
-ALERTS = {rule["alert"]: rule for rule in RULES if "alert" in rule}
-RECORDED = {rule["record"] for rule in RULES if "record" in rule}
 
 
 def test_prometheus_takes_them() -> None:
-    said = promtool("check", "rules", "--lint=all", "--lint-fatal", *FILES)
-    assert said.count("SUCCESS") == len(FILES)
+    said = promtool("check", "rules", "--lint=all", "--lint-fatal", *RULE_FILES)
+    assert said.count("SUCCESS") == len(RULE_FILES)
 
 
 @pytest.mark.parametrize("path", TESTS, ids=lambda path: path.stem)
@@ -63,7 +57,7 @@ def test_a_drift_is_noticed_where_all_features_are_published(tmp_path: Path) -> 
         ],
     }
     path = tmp_path / "rules.yaml"
-    rules = [str(file) for file in FILES]
+    rules = [str(file) for file in RULE_FILES]
     path.write_text(yaml.safe_dump({"rule_files": rules, "tests": [case]}), encoding="utf-8")
     promtool("test", "rules", path)
 

@@ -13,8 +13,7 @@ import pytest
 from stream_fs import errors
 from stream_fs.cli.main import parser
 from stream_fs.service.exit_codes import ExitCode
-from tests.deploy.files import DEPLOY, ROOT
-from tests.deploy.test_rules import ALERTS
+from tests.deploy.files import ALERTS, DEPLOY, ROOT
 
 TEXTS = {
     name: (DEPLOY / name).read_text(encoding="utf-8")

@@ -16,8 +16,7 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
-from tests.deploy.files import ROOT
-from tests.deploy.test_image import DOCKERFILE, IGNORED
+from tests.deploy.files import DOCKERFILE, DOCKERIGNORE, ROOT
 
 PIP = (sys.executable, "-m", "pip")
 COMPILER = os.environ.get("CC") or "cc"
@@ -39,7 +38,7 @@ def needed(requirements: list[str]) -> Iterator[Distribution]:
 
 def context(folder: Path) -> None:
     """What the Dockerfile copies to build the wheel, without a local build."""
-    local = [line[3:] for line in IGNORED.splitlines() if line.startswith("**/")]
+    local = [line[3:] for line in DOCKERIGNORE.splitlines() if line.startswith("**/")]
     build, _ = DOCKERFILE.rsplit("\nFROM ", 1)
     for words in re.findall(r"^COPY (.*)$", build, re.MULTILINE):
         for name in words.split()[:-1]:

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from tests.deploy.expressions import names
-from tests.deploy.test_rules import FILES, RECORDED, RULES
+from tests.deploy.files import RECORDED, RULE_FILES, RULES
 from tests.integration.prometheus import Prometheus, running_prometheus
 from tests.integration.service.services import ROOT, Service
 from tests.support.processes import wait_until
@@ -133,7 +133,7 @@ def alerts_evaluate(service: Service, stream: str, folder: Path) -> None:
                 assert re.sub("_(bucket|sum|count)$", "", name) in families
         return
     (target,) = re.findall(r"listening.* address=http://(\S+)", service.said)
-    with running_prometheus(program, folder, target, FILES) as prometheus:
+    with running_prometheus(program, folder, target, RULE_FILES) as prometheus:
         chunks = f'stream_fs_chunks_total{{stream="{stream}", outcome="published"}}'
         assert prometheus.value(chunks) == CHUNKS
         assert prometheus.value(f'stream_fs_ready{{stream="{stream}"}}') == 1
