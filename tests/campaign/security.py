@@ -26,7 +26,7 @@ from tests.hostile.http_clients import (
     raw_requests,
     stays_alive,
 )
-from tests.integration.secured import test_secured as cases
+from tests.integration.secured import checks
 from tests.integration.secured.guarded import Guarded, guarded_broker
 from tests.integration.service.services import Service
 from tests.integration.service.stream import Stream
@@ -50,7 +50,7 @@ def _guarded(folder: Path) -> Iterator[FaultResult]:
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv(BOOTSTRAP_VARIABLE, raising=False)
         with guarded_broker(_make_folder(folder / "guarded")) as guarded:
-            for name, case in cases.REFUSED.items():
+            for name, case in checks.REFUSED.items():
                 shown = "exit code 4, the reason, no secret"
                 yield _case(f"TLS and SCRAM: wrong {name}", shown, _refused(guarded, folder, case))
             for topic in TOPICS:
@@ -64,11 +64,11 @@ def _refused(
     guarded: Guarded, folder: Path, case: tuple[str, dict[str, str], str, list[str]]
 ) -> Check:
     place = Path(tempfile.mkdtemp(dir=folder))
-    return lambda: cases.test_who_is_not_let_in_is_told_why(guarded, place, *case)
+    return lambda: checks.check_refused(guarded, place, *case)
 
 
 def _without_rights(guarded: Guarded, place: Path, topic: str) -> Check:
-    return lambda: cases.test_a_topic_without_rights_is_named(guarded, place, topic)
+    return lambda: checks.check_denied_topic(guarded, place, topic)
 
 
 def _case(name: str, shown: str, check: Check) -> FaultResult:

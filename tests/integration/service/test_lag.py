@@ -6,9 +6,9 @@ import json
 
 from tests.integration.kafka.backend import KafkaBackend
 from tests.integration.service.conftest import MakeService
+from tests.integration.service.scraping import Scraped
 from tests.integration.service.services import Service
 from tests.integration.service.stream import CHUNK, FIRST, Stream, chunks
-from tests.integration.service.test_metrics import Scraped
 
 PROGRAM = """
 import sys, time
