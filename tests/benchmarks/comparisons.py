@@ -1,4 +1,4 @@
-"""The comparisons: one update against its products, its rivals and the ranking."""
+"""Comparisons of one update with its products, its rivals and the ranking."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from tests.benchmarks.workload import Shape, stream, warm_model
 
 
 @dataclass(frozen=True)
-class Contest:
-    """A shape and how often to measure it; `goal` is for what the contest is about."""
+class Case:
+    """A shape and how often to measure it; `goal` is a bound of its main ratio."""
 
     shape: Shape
     turns: int
     goal: Goal | None = None
 
 
-def against_kernels(contest: Contest) -> Iterator[Comparison]:
+def against_kernels(case: Case) -> Iterator[Comparison]:
     """The update against its mandatory products, and against scikit-learn."""
-    shape = contest.shape
+    shape = case.shape
     state, chunk = warm_model(shape)
     _, report = update(state, chunk)
     iterations = report.iterations
@@ -39,7 +39,7 @@ def against_kernels(contest: Contest) -> Iterator[Comparison]:
         "partial_fit": rivals.mini_batch_nmf(chunk, shape.clusters, 1, iterations),
     }
     runs["kernels"]()  # the other runs have been warmed up above
-    taken = take_turns(runs, contest.turns)
+    taken = take_turns(runs, case.turns)
     where = f"{shape}, {iterations} iterations"
     rows = [
         ("mandatory kernels", "kernels"),
@@ -50,37 +50,37 @@ def against_kernels(contest: Contest) -> Iterator[Comparison]:
     for label, name in rows:
         if name == "kernels":
             yield Comparison(
-                "kernels", label, where, "update", name, taken["update"], taken[name], contest.goal
+                "kernels", label, where, "update", name, taken["update"], taken[name], case.goal
             )
         else:
             yield Comparison("rivals", label, where, name, "update", taken[name], taken["update"])
 
 
-def against_reference(contest: Contest) -> Iterator[Comparison]:
+def against_reference(case: Case) -> Iterator[Comparison]:
     """The update against the same rules with every missing row built."""
-    state, chunk = warm_model(contest.shape)
+    state, chunk = warm_model(case.shape)
     taken = take_turns(
         {
             "update": partial(update, state, chunk),
             "reference": rivals.explicit_imputation(state, chunk),
         },
-        contest.turns,
+        case.turns,
     )
     yield Comparison(
         "rivals",
         "reference with explicit imputation",
-        str(contest.shape),
+        str(case.shape),
         "reference",
         "update",
         taken["reference"],
         taken["update"],
-        contest.goal,
+        case.goal,
     )
 
 
-def against_scratch(contest: Contest, chunks: int) -> Iterator[Comparison]:
+def against_scratch(case: Case, chunks: int) -> Iterator[Comparison]:
     """One update at a chunk far down the stream against recomputing from all rows so far."""
-    shape = contest.shape
+    shape = case.shape
     state, chunk = warm_model(shape, chunks - 1)
     seen = list(islice(stream(shape), chunks))
     taken = take_turns(
@@ -88,7 +88,7 @@ def against_scratch(contest: Contest, chunks: int) -> Iterator[Comparison]:
             "update": partial(update, state, chunk),
             "scratch": rivals.from_scratch(state, seen),
         },
-        contest.turns,
+        case.turns,
     )
     yield Comparison(
         "recomputing",
@@ -98,22 +98,22 @@ def against_scratch(contest: Contest, chunks: int) -> Iterator[Comparison]:
         "update",
         taken["scratch"],
         taken["update"],
-        contest.goal,
+        case.goal,
     )
 
 
-def ranking(contest: Contest) -> Iterator[Comparison]:
+def ranking(case: Case) -> Iterator[Comparison]:
     """Scores and ranking, to the depth that is published and to half of all features."""
-    shape = contest.shape
+    shape = case.shape
     state, chunk = warm_model(shape)
     depths: Sequence[tuple[str, int, Goal | None]] = [
-        (f"scores and ranking to {LEAST_DEPTH}", LEAST_DEPTH, contest.goal),
+        (f"scores and ranking to {LEAST_DEPTH}", LEAST_DEPTH, case.goal),
         ("scores and ranking to d/2", shape.dimension // 2, None),
     ]
     runs: dict[str, Run] = {"update": partial(update, state, chunk)}
     for label, depth, _ in depths:
         runs[label] = partial(rank, state, dict.fromkeys(state.views, depth))
-    taken = take_turns(runs, contest.turns)
+    taken = take_turns(runs, case.turns)
     for label, _, goal in depths:
         yield Comparison(
             "ranking", label, str(shape), "ranking", "update", taken[label], taken["update"], goal

@@ -2,7 +2,7 @@
 
 Contestants take turns, so that a slow moment hits all of them, and ratios are taken within a turn.
 Seconds are those that the processor spent: all work is done by one thread, so a clock on the wall
-would show the same if nobody else were there.
+would show the same on an idle machine.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Goal:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two contestants' seconds, turn by turn; the ratio is `over`/`under`."""
+    """The seconds of two programs, turn by turn; the ratio is `over`/`under`."""
 
     section: str
     label: str
@@ -75,7 +75,7 @@ class Comparison:
 
 
 def take_turns(runs: Mapping[str, Run], turns: int) -> dict[str, Seconds]:
-    """Seconds of every run in every turn; who begins goes round."""
+    """Seconds of every run in every turn; the first one rotates."""
     seconds: dict[str, list[float]] = {name: [] for name in runs}
     names = list(runs)
     for turn in range(turns):

@@ -21,7 +21,7 @@ from threadpoolctl import threadpool_limits
 
 from stream_fs.service.process.memory import keep_freed_memory
 from tests.benchmarks.comparisons import (
-    Contest,
+    Case,
     against_kernels,
     against_reference,
     against_scratch,
@@ -40,10 +40,10 @@ TEN_TIMES = Goal("≥", 10)
 class Plan:
     """What a run measures; `recomputing` pairs a contest with the chunk that it looks at."""
 
-    kernels: Sequence[Contest]
-    reference: Sequence[Contest]
-    recomputing: Sequence[tuple[Contest, int]]
-    ranking: Sequence[Contest]
+    kernels: Sequence[Case]
+    reference: Sequence[Case]
+    recomputing: Sequence[tuple[Case, int]]
+    ranking: Sequence[Case]
     growth_base: Shape
     growth_scale: float
     growth_length: int
@@ -53,16 +53,16 @@ class Plan:
 
 FULL = Plan(
     kernels=[
-        Contest(Shape(5000), 7, Goal("≤", 1.5)),
-        Contest(Shape(300), 31, Goal("≤", 3)),
+        Case(Shape(5000), 7, Goal("≤", 1.5)),
+        Case(Shape(300), 31, Goal("≤", 3)),
     ],
-    reference=[Contest(Shape(300), 3)],
+    reference=[Case(Shape(300), 3)],
     recomputing=[
-        (Contest(Shape(300), 3, TEN_TIMES), 10),
-        (Contest(Shape(300), 2, TEN_TIMES), 20),
-        (Contest(Shape(5000), 2, TEN_TIMES), 10),
+        (Case(Shape(300), 3, TEN_TIMES), 10),
+        (Case(Shape(300), 2, TEN_TIMES), 20),
+        (Case(Shape(5000), 2, TEN_TIMES), 10),
     ],
-    ranking=[Contest(Shape(5000), 5, Goal("<", 1)), Contest(Shape(20_000), 3, Goal("<", 1))],
+    ranking=[Case(Shape(5000), 5, Goal("<", 1)), Case(Shape(20_000), 3, Goal("<", 1))],
     growth_base=Shape(1000),
     growth_scale=1.0,
     growth_length=6,
@@ -72,12 +72,12 @@ FULL = Plan(
 
 QUICK = Plan(
     kernels=[
-        Contest(Shape(5000), 3, Goal("≤", 1.5)),
-        Contest(Shape(300), 7, Goal("≤", 3)),
+        Case(Shape(5000), 3, Goal("≤", 1.5)),
+        Case(Shape(300), 7, Goal("≤", 3)),
     ],
-    reference=[Contest(Shape(300, rows=200), 1)],
-    recomputing=[(Contest(Shape(300), 1, TEN_TIMES), 10)],
-    ranking=[Contest(Shape(5000), 2, Goal("<", 1))],
+    reference=[Case(Shape(300, rows=200), 1)],
+    recomputing=[(Case(Shape(300), 1, TEN_TIMES), 10)],
+    ranking=[Case(Shape(5000), 2, Goal("<", 1))],
     growth_base=Shape(500),
     growth_scale=0.4,
     growth_length=3,
@@ -122,14 +122,14 @@ def measure(plan: Plan) -> Figures:
 
 
 def compare(plan: Plan) -> Iterator[Comparison]:
-    for contest in plan.kernels:
-        yield from against_kernels(contest)
-    for contest in plan.reference:
-        yield from against_reference(contest)
-    for contest, chunks in plan.recomputing:
-        yield from against_scratch(contest, chunks)
-    for contest in plan.ranking:
-        yield from ranking(contest)
+    for case in plan.kernels:
+        yield from against_kernels(case)
+    for case in plan.reference:
+        yield from against_reference(case)
+    for case, chunks in plan.recomputing:
+        yield from against_scratch(case, chunks)
+    for case in plan.ranking:
+        yield from ranking(case)
 
 
 def report(figures: Figures) -> str:

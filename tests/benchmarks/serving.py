@@ -1,4 +1,4 @@
-"""The service at work on a topic that was filled before, and what it takes for it (Linux)."""
+"""The service on a filled topic, and its time and memory (Linux)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.support.topics import flush
 
 ROOT: Final = Path(__file__).parents[2]
 SECONDS: Final = 600.0
-"""When to give up."""
+"""Far more than anything takes."""
 _TICK: Final = os.sysconf("SC_CLK_TCK")
 
 
@@ -62,7 +62,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Served:
-    """What a life has shown; `rate` and `per_core` are records in a second, behind first chunks."""
+    """What a process has shown; `rate` and `per_core` are records per second after first chunks."""
 
     rate: float
     """By the clock on the wall."""
@@ -80,7 +80,7 @@ class Served:
 
 
 def serve(case: Case, bootstrap: str, folder: Path) -> Served:
-    """Fill a topic, let the service work it off, and take everything away again."""
+    """Fill a topic, let the service process it, and remove everything."""
     name = f"capacity-{uuid.uuid4().hex[:8]}"
     path = folder / f"{name}.toml"
     path.write_text(_configuration(case, name, bootstrap), encoding="utf-8")

@@ -9,30 +9,30 @@ import pytest
 
 from stream_fs.broker import Broker
 from tests.benchmarks.peers.catalogue import PEERS
-from tests.benchmarks.peers.measurement import LIGHT, Results, contest
-from tests.benchmarks.peers.peer_process import Case, Finish, Seen
+from tests.benchmarks.peers.measurement import LIGHT, Results, measure
+from tests.benchmarks.peers.peer_process import Case, PublishedRanking, Timing
 
 PLAIN = [peer for peer in PEERS if peer.framework is None]
 
 
 def test_the_service_and_the_plain_loop_publish_the_same(broker: Broker) -> None:
     case = Case("small", 6, 20, LIGHT)
-    results = contest(broker.bootstrap, case, PLAIN, turns=1)
-    for finishes in results.finishes.values():
-        (finish,) = finishes
-        assert [seen.sequence for seen in finish.rankings] == list(range(1, 21))
-        for order in finish.rankings[-1].order.values():
+    results = measure(broker.bootstrap, case, PLAIN, turns=1)
+    for timings in results.timings.values():
+        (timing,) = timings
+        assert [ranking.sequence for ranking in timing.rankings] == list(range(1, 21))
+        for order in timing.rankings[-1].order.values():
             assert sorted(order) == list(range(6))
-        assert finish.wall > 0
+        assert timing.wall > 0
     assert len(list(results.comparisons(PLAIN))) == len(PLAIN) == 3
 
 
 def test_another_ranking_ends_the_race() -> None:
     results = Results(Case("small", 2, 10, LIGHT))
-    first = [Seen(1, {"a": [0, 1]}), Seen(2, {"a": [0, 1]})]
-    results.add("one", Finish(1.0, 1.0, first))
-    results.add("another one", Finish(1.0, 1.0, list(first)))
+    first = [PublishedRanking(1, {"a": [0, 1]}), PublishedRanking(2, {"a": [0, 1]})]
+    results.add("one", Timing(1.0, 1.0, first))
+    results.add("another one", Timing(1.0, 1.0, list(first)))
     with pytest.raises(RuntimeError, match="ranking 2 of third is another one"):
-        results.add("third", Finish(1.0, 1.0, [first[0], Seen(2, {"a": [1, 0]})]))
+        results.add("third", Timing(1.0, 1.0, [first[0], PublishedRanking(2, {"a": [1, 0]})]))
     with pytest.raises(RuntimeError, match=r"fourth has published \[1, 1, 2\]"):
-        results.add("fourth", Finish(1.0, 1.0, [first[0], *first]))
+        results.add("fourth", Timing(1.0, 1.0, [first[0], *first]))

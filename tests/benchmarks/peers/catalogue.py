@@ -1,4 +1,4 @@
-"""Who takes part, with which promise, and what their processes are started with."""
+"""The programs, their delivery guarantees, and how their processes are started."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tests.benchmarks.peers import environment
 from tests.benchmarks.peers.job import CHUNK, Job
 
 EVERY: Final = 10
-"""Chunks between two snapshots of the service, and of whoever need not save every chunk."""
+"""Chunks between two snapshots of the service, and of peers that do not save every chunk."""
 
 
 @dataclass(frozen=True)
-class Contestant:
+class Program:
     """A program; `framework` is what it needs beside stream_fs."""
 
     name: str
@@ -29,7 +29,7 @@ class Contestant:
 
     @property
     def begin(self) -> int:
-        """The ranking from which on it is timed: with it ends what is published at once.
+        """The ranking from which on it is timed: the last one of a transaction.
 
         The service saves its first chunk and every tenth behind it, and these end a transaction.
         """
@@ -37,7 +37,7 @@ class Contestant:
 
     @property
     def missing(self) -> str | None:
-        """Why it cannot take part here."""
+        """Why it is not available here."""
         return None if self.framework is None else environment.problem(self.framework)
 
     def command(self, job: Job, folder: Path) -> Sequence[str]:
@@ -51,7 +51,7 @@ class Contestant:
         return [python, "-m", f"tests.benchmarks.peers.{self.module}", str(path)]
 
 
-SERVICE: Final = Contestant("stream-fs", "", exactly_once=True)
+SERVICE: Final = Program("stream-fs", "", exactly_once=True)
 
 _AHEAD: Final = Goal("<", 1.0)
 _NOT_BEHIND: Final = Goal("≤", 1.0)
@@ -59,18 +59,18 @@ _PLAIN: Final = "plain_loop"
 _QUIX: Final = "quix_application"
 
 PEERS: Final = (
-    Contestant("Quix, exactly once", _QUIX, True, 1, "quixstreams", _AHEAD),
-    Contestant("Quix, exactly once, in tens", _QUIX, True, EVERY, "quixstreams", _AHEAD),
-    Contestant("Quix, at least once", _QUIX, False, EVERY, "quixstreams"),
-    Contestant("Bytewax", "bytewax_flow", False, EVERY, "bytewax", _NOT_BEHIND),
-    Contestant("plain loop, exactly once", _PLAIN, True, 1, None, _NOT_BEHIND),
-    Contestant("plain loop, exactly once, in tens", _PLAIN, True, EVERY, None, _NOT_BEHIND),
-    Contestant("plain loop, at least once", _PLAIN, False, EVERY, None, _NOT_BEHIND),
+    Program("Quix, exactly once", _QUIX, True, 1, "quixstreams", _AHEAD),
+    Program("Quix, exactly once, in tens", _QUIX, True, EVERY, "quixstreams", _AHEAD),
+    Program("Quix, at least once", _QUIX, False, EVERY, "quixstreams"),
+    Program("Bytewax", "bytewax_flow", False, EVERY, "bytewax", _NOT_BEHIND),
+    Program("plain loop, exactly once", _PLAIN, True, 1, None, _NOT_BEHIND),
+    Program("plain loop, exactly once, in tens", _PLAIN, True, EVERY, None, _NOT_BEHIND),
+    Program("plain loop, at least once", _PLAIN, False, EVERY, None, _NOT_BEHIND),
 )
 
 
 def configuration(job: Job) -> str:
-    """The job for the service."""
+    """The configuration of the service for a job."""
     views = "".join(f'[[views]]\nname = "{name}"\ndimension = {job.dimension}\n' for name in "ab")
     selector = "".join(f"{name} = {value}\n" for name, value in job.selector.items())
     return (

@@ -30,7 +30,7 @@ def interpreter() -> Path:
 
 
 def problem(framework: str) -> str | None:
-    """Why a framework cannot be had here, None where it can."""
+    """Why a framework is not available here, or None."""
     try:
         _run(str(interpreter()), "-c", f"import {framework}")
     except subprocess.CalledProcessError as error:
@@ -40,13 +40,13 @@ def problem(framework: str) -> str | None:
 
 
 def versions(frameworks: Iterable[str]) -> dict[str, str]:
-    """What there is of each in its environment, or why there is nothing."""
+    """The installed version of each, or why it is not installed."""
     found = {}
     for framework in frameworks:
         missing = problem(framework)
         if missing is None:
-            tell = f"from importlib.metadata import version; print(version({framework!r}))"
-            found[framework] = _run(str(interpreter()), "-c", tell).strip()
+            script = f"from importlib.metadata import version; print(version({framework!r}))"
+            found[framework] = _run(str(interpreter()), "-c", script).strip()
         else:
             found[framework] = f"not here, and not compared ({missing})"
     return found

@@ -1,4 +1,4 @@
-"""What a peer is asked to do, as a file that its process is given."""
+"""The job of a peer, as a file for its process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CHUNK: Final = 500
 
 CONSUMING: Final[dict[str, str]] = {"fetch.queue.backoff.ms": "10"}
 PRODUCING: Final[dict[str, str]] = {"retry.backoff.ms": "10", "linger.ms": "0"}
-"""What we have measured to be best for our own clients, for everybody's (librdkafka)."""
+"""The fastest settings of librdkafka that were measured for the service, for all programs."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Job:
 
     bootstrap: str
     run: str
-    """Consumer group, transactional id, name of the state: nobody else uses it."""
+    """Consumer group, transactional id, name of the state: used by no other run."""
     topic: str
     rankings: str
     folder: str

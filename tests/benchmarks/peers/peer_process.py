@@ -1,4 +1,4 @@
-"""A contestant's process at work, and what a reader of committed records sees of it."""
+"""The process of a program, and its rankings as a reader of committed records sees them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from stream_fs.kafka import Topics
 from stream_fs.service.configuration import load
 from stream_fs.service.topics import topic_specs
 from tests.benchmarks.capacity import dense
-from tests.benchmarks.peers.catalogue import EVERY, SERVICE, STREAM, Contestant
+from tests.benchmarks.peers.catalogue import EVERY, SERVICE, STREAM, Program
 from tests.benchmarks.peers.job import CHUNK, Job
 from tests.benchmarks.serving import ROOT, SECONDS, processor_seconds
 from tests.support.topics import flush
@@ -50,7 +50,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Seen:
+class PublishedRanking:
     """A ranking: its number, and by view the features in their order."""
 
     sequence: int
@@ -58,12 +58,12 @@ class Seen:
 
 
 @dataclass(frozen=True)
-class Finish:
-    """Seconds of the chunks behind the tenth: on the wall, and of processors."""
+class Timing:
+    """Seconds of the chunks behind the tenth: wall-clock and processor time."""
 
     wall: float
     processor: float
-    rankings: Sequence[Seen]
+    rankings: Sequence[PublishedRanking]
 
 
 @contextmanager
@@ -84,29 +84,31 @@ def filled_topic(bootstrap: str, case: Case) -> Iterator[str]:
         yield topic
 
 
-def run(bootstrap: str, case: Case, topic: str, contestant: Contestant) -> Finish:
-    """One life, from an empty state to the last ranking."""
-    with _stage(bootstrap, case, topic, contestant) as stage, stage.process() as pid:
-        stage.look_on(lambda values: len(values) >= contestant.begin)
+def run(bootstrap: str, case: Case, topic: str, program: Program) -> Timing:
+    """Time one process, from an empty state to the last ranking."""
+    with _program_run(bootstrap, case, topic, program) as program_run, program_run.process() as pid:
+        program_run.read_until(lambda values: len(values) >= program.begin)
         start, spent = time.monotonic(), processor_seconds(pid)
-        stage.look_on(lambda values: len(values) == case.chunks)
+        program_run.read_until(lambda values: len(values) == case.chunks)
         wall, processor = time.monotonic() - start, processor_seconds(pid) - spent
-    share = (case.chunks - EVERY) / (case.chunks - contestant.begin)
-    return Finish(wall * share, processor * share, [_seen(value) for value in stage.values])
+    share = (case.chunks - EVERY) / (case.chunks - program.begin)
+    return Timing(
+        wall * share, processor * share, [_read_ranking(value) for value in program_run.values]
+    )
 
 
-def run_twice(bootstrap: str, case: Case, topic: str, contestant: Contestant) -> list[Seen]:
-    """All rankings of a life that is cut off half way, and of the one that goes on."""
-    with _stage(bootstrap, case, topic, contestant) as stage:
-        with stage.process():
-            stage.look_on(lambda values: len(values) >= case.chunks // 2)
-        with stage.process():
-            stage.look_on(lambda values: _seen(values[-1]).sequence == case.chunks)
-    return [_seen(value) for value in stage.values]
+def run_twice(bootstrap: str, case: Case, topic: str, program: Program) -> list[PublishedRanking]:
+    """All rankings of a process that is killed half way, and of the one that continues."""
+    with _program_run(bootstrap, case, topic, program) as program_run:
+        with program_run.process():
+            program_run.read_until(lambda values: len(values) >= case.chunks // 2)
+        with program_run.process():
+            program_run.read_until(lambda values: _read_ranking(values[-1]).sequence == case.chunks)
+    return [_read_ranking(value) for value in program_run.values]
 
 
-class _Stage:
-    """What a contestant works with, and the reader that looks on; `values` are the rankings."""
+class _ProgramRun:
+    """A program with its folder, and the reader of its rankings (`values`)."""
 
     def __init__(self, command: Sequence[str], folder: Path, reader: Consumer) -> None:
         self._command = command
@@ -117,7 +119,7 @@ class _Stage:
 
     @contextmanager
     def process(self) -> Iterator[int]:
-        """The contestant, from here on until it is killed; its process id."""
+        """Run the program until the end of the block; its process id."""
         environment = {**os.environ, **_ONE_THREAD, "PYTHONPATH": str(ROOT)}
         with self._log.open("wb") as to:
             self._running = subprocess.Popen(
@@ -129,7 +131,7 @@ class _Stage:
             self._running.kill()
             self._running.wait()
 
-    def look_on(self, enough: Callable[[list[bytes]], bool]) -> None:
+    def read_until(self, enough: Callable[[list[bytes]], bool]) -> None:
         """Read rankings until there are enough."""
         deadline = time.monotonic() + SECONDS
         while not self.values or not enough(self.values):
@@ -144,13 +146,13 @@ class _Stage:
 
 
 @contextmanager
-def _stage(bootstrap: str, case: Case, topic: str, contestant: Contestant) -> Iterator[_Stage]:
-    """Topics and a folder of its own, which go at the end."""
+def _program_run(bootstrap: str, case: Case, topic: str, program: Program) -> Iterator[_ProgramRun]:
+    """A program with topics and a folder of its own, which are removed at the end."""
     name = f"run-{uuid.uuid4().hex[:8]}"
     compacted = {"cleanup.policy": "compact"}
     made = {f"{name}.rankings": compacted, f"{name}.state": compacted}
-    ours = contestant is SERVICE
-    with TemporaryDirectory() as folder, _topics(bootstrap, name, {} if ours else made):
+    is_service = program is SERVICE
+    with TemporaryDirectory() as folder, _topics(bootstrap, name, {} if is_service else made):
         job = Job(
             bootstrap=bootstrap,
             run=name,
@@ -160,20 +162,20 @@ def _stage(bootstrap: str, case: Case, topic: str, contestant: Contestant) -> It
             origin=f"{STREAM}/{topic}/0",
             dimension=case.dimension,
             selector=case.selector,
-            exactly_once=contestant.exactly_once,
-            every=contestant.every,
+            exactly_once=program.exactly_once,
+            every=program.every,
         )
-        command = contestant.command(job, Path(folder))
-        if ours:
+        command = program.command(job, Path(folder))
+        if is_service:
             configuration = load(Path(command[-1]), {})
             topics = Topics(configuration.kafka_settings())
             topics.create(topic_specs(configuration, topics, partitions=1))
         with closing(_reader(job)) as reader:
-            yield _Stage(command, Path(folder), reader)
+            yield _ProgramRun(command, Path(folder), reader)
 
 
 def _reader(job: Job) -> Consumer:
-    """Of committed rankings, from the first one on."""
+    """A reader of committed rankings, from the first one on."""
     reader = Consumer(
         {
             "bootstrap.servers": job.bootstrap,
@@ -186,18 +188,18 @@ def _reader(job: Job) -> Consumer:
     return reader
 
 
-def _seen(value: bytes) -> Seen:
+def _read_ranking(value: bytes) -> PublishedRanking:
     ranking = json.loads(value)
     order = {
         view["name"]: [feature["index"] for feature in view["features"]]
         for view in ranking["views"]
     }
-    return Seen(ranking["sequence"], order)
+    return PublishedRanking(ranking["sequence"], order)
 
 
 @contextmanager
 def _topics(bootstrap: str, mark: str, made: Mapping[str, Mapping[str, str]]) -> Iterator[None]:
-    """Topics with one partition; at the end all are gone that have the mark in their name."""
+    """Topics with one partition; at the end all topics with the mark in their name are deleted."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
     wanted = [NewTopic(name, num_partitions=1, config=dict(c)) for name, c in made.items()]
     for created in admin.create_topics(wanted).values() if wanted else ():
@@ -205,6 +207,6 @@ def _topics(bootstrap: str, mark: str, made: Mapping[str, Mapping[str, str]]) ->
     try:
         yield
     finally:
-        ours = [name for name in admin.list_topics(timeout=SECONDS).topics if mark in name]
-        for deleted in admin.delete_topics(ours).values():
+        marked = [name for name in admin.list_topics(timeout=SECONDS).topics if mark in name]
+        for deleted in admin.delete_topics(marked).values():
             deleted.result(SECONDS)

@@ -1,7 +1,7 @@
 """`python -m tests.benchmarks.service [--quick] [--sections NAME …]`: the whole service.
 
-Contestants take turns on one broker (that of STREAM_FS_BOOTSTRAP, or one that is started for it);
-what counts is the ratio within a turn. The report goes to standard output, and with every figure
+Programs take turns on one broker (that of STREAM_FS_BOOTSTRAP, or one that is started for it); what
+counts is the ratio within a turn. The report goes to standard output, and with every figure
 to the folder `--output`.
 """
 
@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from stream_fs.broker import running_broker
 from stream_fs.service.process.memory import keep_freed_memory
-from tests.benchmarks.service.input_topics import Stage
+from tests.benchmarks.service.input_topics import Workspace
 from tests.benchmarks.service.plan import FULL, QUICK, Plan
 from tests.benchmarks.service.report import Report
 from tests.benchmarks.service.sections import SECTIONS, Section
@@ -39,23 +39,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def measure(sections: Sequence[Section], plan: Plan, output: Path) -> Report:
-    """Everything on one broker; who waits is told on standard error what is being measured.
+    """Measure on one broker; standard error shows what is being measured.
 
-    What there is is written after every section.
+    The report is written after every section.
     """
     report = Report(plan)
-    keep_freed_memory()  # as the service does; the peers have it, too
+    keep_freed_memory()  # as the service does; also for the peers
     with (
         threadpool_limits(1),
         running_broker() as broker,
         tempfile.TemporaryDirectory() as folder,
     ):
-        stage = Stage(broker.bootstrap, Path(folder))
-        warm_up(stage, plan.warm_chunks)
+        workspace = Workspace(broker.bootstrap, Path(folder))
+        warm_up(workspace, plan.warm_chunks)
         for section in sections:
             print(section.heading, end=" … ", file=sys.stderr, flush=True)
             begin = time.perf_counter()
-            report.add(section, section.run(stage, plan))
+            report.add(section, section.run(workspace, plan))
             (output / "service.md").write_text(report.markdown(), encoding="utf-8")
             (output / "service.json").write_text(report.json(), encoding="utf-8")
             print(f"{time.perf_counter() - begin:.0f} s", file=sys.stderr, flush=True)

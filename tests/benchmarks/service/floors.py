@@ -1,4 +1,4 @@
-"""Reading, deciding and both: against what nobody can do without."""
+"""Reading, updating and both: against the least that any program must do."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from stream_fs.selector import Chunk, initial_state, rank, update
 from stream_fs.wire import RecordDecoder
 from stream_fs.wire.rankings.message import published_counts
 from tests.benchmarks.measure import Comparison, Goal, Seconds
-from tests.benchmarks.service.input_topics import Source, Stage, Stream
+from tests.benchmarks.service.input_topics import Source, Stream, Workspace
 from tests.benchmarks.service.plan import Plan
 from tests.benchmarks.service.reading import BLIND, CHUNK, DECODING, ingest, raw
 from tests.benchmarks.service.records import DIFFERENT, Mix
-from tests.benchmarks.service.service_process import COMMITTED, Life
+from tests.benchmarks.service.service_process import COMMITTED, ServiceProcess
 from tests.support.markdown_table import median
 
 INGEST = Goal("≥", 0.7)
@@ -28,22 +28,26 @@ TIMES = 3
 """As many turns as usual, end to end."""
 SPARE = 3
 """Chunks of a turn that are not timed."""
-TOGETHER = 10
+TRANSACTION_CHUNKS = 10
 """Chunks in a transaction, at most: a snapshot ends it."""
 
 
-def reading(stage: Stage, plan: Plan) -> Iterator[Comparison]:
-    """Ingest against loops that do less, down to the client alone; who is faster has more.
+def reading(workspace: Workspace, plan: Plan) -> Iterator[Comparison]:
+    """Ingest against loops that do less, down to the client alone; a larger share is faster.
 
     The goal is against the faster one of those that decode.
     """
-    loops: dict[str, Callable[[Stage, Source], float]] = {"raw consume": raw, **BLIND, **DECODING}
+    loops: dict[str, Callable[[Workspace, Source], float]] = {
+        "raw consume": raw,
+        **BLIND,
+        **DECODING,
+    }
     for size, count in plan.ingest:
-        with stage.source(Mix.of_bytes(size), count) as source:
+        with workspace.source(Mix.of_bytes(size), count) as source:
             taken = plan.turns_of(
                 {
-                    **{name: partial(loop, stage, source) for name, loop in loops.items()},
-                    "ingest": partial(ingest, stage, source),
+                    **{name: partial(loop, workspace, source) for name, loop in loops.items()},
+                    "ingest": partial(ingest, workspace, source),
                 },
             )
         shape = f"{source.record_bytes / 1000:.1f} kB, {source.mix}"
@@ -62,29 +66,31 @@ def reading(stage: Stage, plan: Plan) -> Iterator[Comparison]:
             )
 
 
-def whole(stage: Stage, plan: Plan) -> Iterator[Comparison]:
+def whole(workspace: Workspace, plan: Plan) -> Iterator[Comparison]:
     """The service, a process with everything on, against ingest and then the selector alone.
 
-    They differ by some percent, and the pace of the machine by more from one second to the next: so
-    they take many short turns. The service lives through all of them, stopped while it is not on.
+    They differ by some percent, and the machine varies by more from one second to the next: so they
+    take many short turns. One process serves all turns, stopped between its own.
     """
     for size, _ in plan.ingest:
         chunks = plan.slice if size <= 1_000 else plan.slice // 2
         # One turn more to warm up, one for the beginning, and in each the rest of a transaction.
-        needed = (TIMES * plan.turns + 2) * (SPARE + chunks + TOGETHER) + 2 * TOGETHER
+        needed = (TIMES * plan.turns + 2) * (
+            SPARE + chunks + TRANSACTION_CHUNKS
+        ) + 2 * TRANSACTION_CHUNKS
         with (
-            stage.source(Mix.of_bytes(size), needed * CHUNK) as source,
-            stage.stream(source) as stream,
-            Life(stream) as life,
+            workspace.source(Mix.of_bytes(size), needed * CHUNK) as source,
+            workspace.stream(source) as stream,
+            ServiceProcess(stream) as process,
         ):
-            life.follow(COMMITTED, SPARE)
-            life.rest()
-            alone = Alone(stream)
+            process.wait_for(COMMITTED, SPARE)
+            process.pause()
+            selector = SelectorAlone(stream)
             taken = plan.turns_of(
                 {
-                    "ingest": partial(ingest, stage, source),
-                    "selector": partial(alone.work_off, chunks),
-                    "service": partial(service, life, chunks),
+                    "ingest": partial(ingest, workspace, source),
+                    "selector": partial(selector.process_chunks, chunks),
+                    "service": partial(service, process, chunks),
                 },
                 TIMES,
             )
@@ -119,7 +125,7 @@ def whole(stage: Stage, plan: Plan) -> Iterator[Comparison]:
         )
 
 
-class Alone:
+class SelectorAlone:
     """The selector on the chunks that the service makes of the source: updates and rankings."""
 
     def __init__(self, stream: Stream) -> None:
@@ -129,37 +135,37 @@ class Alone:
         origin = settings.origin(Partition(stream.source.topic, 0))
         self._state, _ = update(initial_state(settings.params, origin), next(self._chunks))
 
-    def work_off(self, chunks: int) -> float:
+    def process_chunks(self, chunks: int) -> float:
         """Seconds of so many more."""
-        for _ in range(SPARE):  # as many as the service has before it is timed
-            self._fold()
+        for _ in range(SPARE):  # as many as the service processes before it is timed
+            self._update_and_rank()
         begin = time.perf_counter()
         for _ in range(chunks):
-            self._fold()
+            self._update_and_rank()
         return time.perf_counter() - begin
 
-    def _fold(self) -> None:
+    def _update_and_rank(self) -> None:
         self._state, _ = update(self._state, next(self._chunks))
         rank(self._state, self._top)
 
 
-def service(life: Life, chunks: int) -> float:
+def service(process: ServiceProcess, chunks: int) -> float:
     """Seconds from commit to commit of so many chunks, by the process's own log.
 
     Not of the first ones: until these the broker was ahead. From the end of a transaction to that
     of a later one, and in proportion: it may hold several chunks.
     """
-    life.look()
-    first = len(life.told(COMMITTED)) + SPARE
-    life.go_on()
-    begin = life.transaction(first)
-    end = life.transaction(begin.chunks + chunks)
-    life.rest()
+    process.poll()
+    first = len(process.times_of(COMMITTED)) + SPARE
+    process.resume()
+    begin = process.transaction(first)
+    end = process.transaction(begin.chunks + chunks)
+    process.pause()
     return (end.at - begin.at) / (end.chunks - begin.chunks) * chunks
 
 
 def cut(stream: Stream, count: int) -> list[Chunk]:
-    """The first chunks that the service makes of the source; they come again and again."""
+    """The first chunks that the service makes of the source; they are repeated."""
     settings = stream.configuration.stream_settings()
     decoder = RecordDecoder(settings.views)
     chunker = Chunker(decoder, DeadLetterSettings(), 0)

@@ -1,4 +1,4 @@
-"""How time and memory of the service grow with each size, the others held.
+"""How time and memory of the service grow with each size, the others constant.
 
 Seconds are the processor time of the process, all of its threads, for one chunk behind the first;
 memory is the peak beyond what the process has before it holds a partition.
@@ -17,22 +17,22 @@ import numpy as np
 
 from tests.benchmarks.growth import LINEAR, Growth, Point
 from tests.benchmarks.measure import Goal
-from tests.benchmarks.service.input_topics import Settings, Source, Stage
+from tests.benchmarks.service.input_topics import Settings, Source, Workspace
 from tests.benchmarks.service.plan import Plan
 from tests.benchmarks.service.records import Mix
-from tests.benchmarks.service.service_process import COMMITTED, Life
+from tests.benchmarks.service.service_process import COMMITTED, ServiceProcess
 
 BASE = Mix(dimension=250, views=3)
 NON_ZEROS = 100
 """In a record of a wide stream."""
 TOP = {"top": 20}
 """Of the output, where all features of a wide stream would not fit into a message."""
-APART = {"linger_seconds": 0.0}
-"""Of the output: a transaction for every chunk, so that the log tells when each was done."""
+NO_LINGER = {"linger_seconds": 0.0}
+"""Of the output: a transaction for every chunk, so that the log has the time of each."""
 ITERATIONS = 20
-"""Of every update: data decide on their number otherwise, and that is not what is varied."""
+"""Of every update: by default the number depends on the data, which is not what is varied."""
 MOST = 4
-"""Times as many chunks are read where they are small: their time is to be told from a tick."""
+"""Times as many chunks where they are small, as the processor time has a coarse clock."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Size:
                 "max_iterations": ITERATIONS,
             },
             "chunk": {"records": self.chunk},
-            "output": {**APART, **self.output},
+            "output": {**NO_LINGER, **self.output},
         }
 
     def records(self, chunks: int) -> int:
@@ -78,7 +78,7 @@ class Sweep:
     goal: Goal | None = None
 
 
-def growing(stage: Stage, plan: Plan) -> Iterator[Growth]:
+def growing(workspace: Workspace, plan: Plan) -> Iterator[Growth]:
     """Every size in turn, a process for each, and all of a sweep within each turn."""
     for sweep in sweeps(plan.growth_scale, plan.growth_length):
         if not sweep.name.startswith(plan.growth_sweeps or ""):
@@ -87,14 +87,14 @@ def growing(stage: Stage, plan: Plan) -> Iterator[Growth]:
             runs = []
             for size in sweep.sizes:
                 records = size.records(plan.growth_chunks)
-                source = stack.enter_context(stage.source(size.mix, records, size.partitions))
-                runs.append(partial(_served, stage, source, size))
+                source = stack.enter_context(workspace.source(size.mix, records, size.partitions))
+                runs.append(partial(_served, workspace, source, size))
             points = tuple(map(middle, interleaved(runs, plan.growth_turns)))
         yield Growth(sweep.name, sweep.unit, sweep.held, points, sweep.goal)
 
 
 def interleaved(runs: Sequence[Callable[[], Point]], turns: int) -> list[list[Point]]:
-    """The points of each run, which take turns; who begins goes round."""
+    """The points of each run, which take turns; the first one rotates."""
     found: list[list[Point]] = [[] for _ in runs]
     for turn in range(turns):
         for number in range(len(runs)):
@@ -103,21 +103,21 @@ def interleaved(runs: Sequence[Callable[[], Point]], turns: int) -> list[list[Po
     return found
 
 
-def _served(stage: Stage, source: Source, size: Size) -> Point:
-    """One life, from the first commit of every partition to the last."""
-    with stage.stream(source, size.settings) as stream, Life(stream) as life:
-        life.follow("listening", 1)
-        idle = life.memory("VmRSS")
-        commits = life.follow(COMMITTED, size.partitions * stream.chunks)
+def _served(workspace: Workspace, source: Source, size: Size) -> Point:
+    """One process, from the first commit of every partition to the last."""
+    with workspace.stream(source, size.settings) as stream, ServiceProcess(stream) as process:
+        process.wait_for("listening", 1)
+        idle = process.memory("VmRSS")
+        commits = process.wait_for(COMMITTED, size.partitions * stream.chunks)
         begin, end = commits[size.partitions - 1], commits[-1]
         chunks = len(commits) - size.partitions
-        spent = life.spent_at(end) - life.spent_at(begin)
+        spent = process.spent_at(end) - process.spent_at(begin)
         return Point(
             size.value,
             size.count,
             # Of a chunk in every partition.
             max(spent, 1e-3) / chunks * size.partitions,
-            max(life.memory("VmHWM") - idle, 1),
+            max(process.memory("VmHWM") - idle, 1),
             chunks * size.chunk / max(end - begin, 1e-3),
         )
 

@@ -1,4 +1,4 @@
-"""Topics that were filled before, streams on them, and what is left of both in the end."""
+"""Filled input topics, and streams on them, which are removed in the end."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from stream_fs.service.topics import topic_specs
 from tests.benchmarks.service.records import Mix
 from tests.support.topics import Topics, flush
 
-PATIENCE = 600.0
-"""Seconds after which a wait is given up; far more than anything takes."""
+TIMEOUT = 600.0
+"""Seconds; far more than anything takes."""
 
 Settings = dict[str, dict[str, Any]]
 """Sections of the configuration."""
@@ -50,7 +50,7 @@ class Stream:
         return 1 + (self.source.count - cut.first) // cut.records
 
 
-class Stage:
+class Workspace:
     """A broker, and a folder for files."""
 
     def __init__(self, bootstrap: str, folder: Path) -> None:
@@ -60,7 +60,7 @@ class Stage:
 
     @contextmanager
     def source(self, mix: Mix, count: int, partitions: int = 1) -> Iterator[Source]:
-        """A topic with these records, for as long as it is needed."""
+        """A topic with these records, removed at the end of the block."""
         topics = Topics(self.bootstrap)
         topic = topics.create("bench", partitions=partitions)
         try:
@@ -87,7 +87,7 @@ class Stage:
 
 
 def configured(name: str, source: Source, bootstrap: str, settings: Settings) -> str:
-    """A configuration file; `settings` go over what every stream here has."""
+    """A configuration file; `settings` override those of every stream here."""
     tables: Settings = {
         "stream": {"name": name, "topics": [source.topic]},
         "selector": {"clusters": 10},
@@ -123,4 +123,4 @@ def fill(bootstrap: str, topic: str, records: Sequence[bytes], count: int, parti
                     break
                 except BufferError:
                     producer.poll(0.1)
-    flush(producer, PATIENCE)
+    flush(producer, TIMEOUT)

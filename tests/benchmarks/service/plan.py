@@ -20,7 +20,7 @@ class Plan:
     chunks: int
     """Chunks that the service works off in a turn, beside the first."""
     slice: int
-    """Chunks of a turn where the service and its parts take turns within one life."""
+    """Chunks of a turn where the service and its parts take turns within one process."""
     shared_chunks: int
     """The same of each partition where two processes share them: until the second one has its
     share, which takes seconds, the first works alone."""
@@ -28,7 +28,7 @@ class Plan:
     """In all views together, where transactions are compared."""
     snapshot_bytes: int
     races: tuple[int, ...]
-    """Numbers of the cases in which the service meets its peers."""
+    """Numbers of the cases in which the service is compared with its peers."""
     growth_turns: int
     growth_length: int
     """Values of each size that is varied, at most."""

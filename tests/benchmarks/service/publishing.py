@@ -11,11 +11,11 @@ from functools import partial
 
 from stream_fs.pipeline.ports import Transport
 from tests.benchmarks.measure import Comparison, Goal
-from tests.benchmarks.service.input_topics import Source, Stage, Stream
+from tests.benchmarks.service.input_topics import Source, Stream, Workspace
 from tests.benchmarks.service.plan import Plan
 from tests.benchmarks.service.reading import CHUNK
 from tests.benchmarks.service.records import Mix
-from tests.benchmarks.service.working import PlainTransport, transactional, work_off
+from tests.benchmarks.service.working import PlainTransport, process_chunks, transactional
 
 COST = Goal("≤", 1.1)
 WORK = 60_000
@@ -24,16 +24,16 @@ SNAPSHOTS = 20
 """Chunks in which there are snapshots, too."""
 
 
-def publishing(stage: Stage, plan: Plan) -> Iterator[Comparison]:
+def publishing(workspace: Workspace, plan: Plan) -> Iterator[Comparison]:
     """A chunk with its transaction against the same chunk with a plain producer."""
     for features in plan.features:
         mix = Mix(features // 2, views=2)
         chunks = min(plan.chunks, max(SNAPSHOTS, WORK // features))
-        with stage.source(mix, (1 + chunks) * CHUNK) as source:
+        with workspace.source(mix, (1 + chunks) * CHUNK) as source:
             taken = plan.turns_of(
                 {
-                    "transactions": partial(_worked, stage, source, transactional),
-                    "plain": partial(_worked, stage, source, PlainTransport),
+                    "transactions": partial(_worked, workspace, source, transactional),
+                    "plain": partial(_worked, workspace, source, PlainTransport),
                 },
             )
         yield Comparison(
@@ -49,6 +49,8 @@ def publishing(stage: Stage, plan: Plan) -> Iterator[Comparison]:
         )
 
 
-def _worked(stage: Stage, source: Source, publisher: Callable[[Stream], Transport]) -> float:
-    with stage.stream(source) as stream:
-        return work_off(stream, publisher(stream))
+def _worked(
+    workspace: Workspace, source: Source, publisher: Callable[[Stream], Transport]
+) -> float:
+    with workspace.stream(source) as stream:
+        return process_chunks(stream, publisher(stream))

@@ -20,7 +20,7 @@ from stream_fs.pipeline.chunker import Chunker
 from stream_fs.pipeline.ports import Partition
 from stream_fs.pipeline.settings import ChunkPolicy, DeadLetterSettings
 from stream_fs.wire import RecordDecoder
-from tests.benchmarks.service.input_topics import PATIENCE, Source, Stage
+from tests.benchmarks.service.input_topics import TIMEOUT, Source, Workspace
 from tests.benchmarks.service.records import Mix
 
 BATCH = 500
@@ -29,12 +29,12 @@ WAIT = 1.0
 Matrix = NDArray[np.float32]
 
 
-def raw(stage: Stage, source: Source) -> float:
+def raw(workspace: Workspace, source: Source) -> float:
     """Seconds of `Consumer.consume` alone."""
-    return _bare(stage, source, lambda _: None)
+    return _bare(workspace, source, lambda _: None)
 
 
-def joined(make: Callable[[Mix], Decoding], stage: Stage, source: Source) -> float:
+def joined(make: Callable[[Mix], Decoding], workspace: Workspace, source: Source) -> float:
     """Seconds of consuming, and of joining what is taken of the records of a chunk."""
     decoding = make(source.mix)
     parts: list[Any] = []
@@ -45,10 +45,10 @@ def joined(make: Callable[[Mix], Decoding], stage: Stage, source: Source) -> flo
             decoding.joined(parts[:CHUNK])
             del parts[:CHUNK]
 
-    return _bare(stage, source, take)
+    return _bare(workspace, source, take)
 
 
-def row_by_row(make: Callable[[Mix], Decoding], stage: Stage, source: Source) -> float:
+def row_by_row(make: Callable[[Mix], Decoding], workspace: Workspace, source: Source) -> float:
     """Seconds of consuming, and of copying each view of each record into its row of a chunk."""
     decoding = make(source.mix)
     width = source.mix.dimension * source.mix.views
@@ -62,10 +62,10 @@ def row_by_row(make: Callable[[Mix], Decoding], stage: Stage, source: Source) ->
             decoding.copy(message, rows[filled])
             filled += 1
 
-    return _bare(stage, source, take)
+    return _bare(workspace, source, take)
 
 
-def ingest(stage: Stage, source: Source) -> float:
+def ingest(workspace: Workspace, source: Source) -> float:
     """Seconds of all that the service does before the selector has its chunks."""
     partition = Partition(source.topic, 0)
     chunker = Chunker(RecordDecoder(source.mix.declared), DeadLetterSettings(), 0)
@@ -79,9 +79,9 @@ def ingest(stage: Stage, source: Source) -> float:
                 pass
         return len(messages)
 
-    group = stage.topics.unique("ingest")
+    group = workspace.topics.unique("ingest")
     assigned = _Assigned()
-    member = KafkaConsumer(ClientSettings(stage.bootstrap, group), [source.topic], assigned)
+    member = KafkaConsumer(ClientSettings(workspace.bootstrap, group), [source.topic], assigned)
     with closing(member):
         while not assigned.partitions:
             member.poll(WAIT)
@@ -94,7 +94,7 @@ def timed(poll: Callable[[], int], records: int) -> float:
 
     Until then the client connects, and asks for offsets: that is measured elsewhere.
     """
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT
     while not (first := poll()):
         assert time.monotonic() < deadline, "nothing comes"
     begin, done = time.perf_counter(), first
@@ -210,7 +210,7 @@ class _Assigned:
         pass
 
 
-def _bare(stage: Stage, source: Source, take: Callable[[Sequence[Message]], None]) -> float:
+def _bare(workspace: Workspace, source: Source, take: Callable[[Sequence[Message]], None]) -> float:
     left = source.count
 
     def poll() -> int:
@@ -223,8 +223,8 @@ def _bare(stage: Stage, source: Source, take: Callable[[Sequence[Message]], None
 
     consumer = Consumer(
         {
-            "bootstrap.servers": stage.bootstrap,
-            "group.id": stage.topics.unique("bare"),
+            "bootstrap.servers": workspace.bootstrap,
+            "group.id": workspace.topics.unique("bare"),
             "enable.auto.commit": False,
             "fetch.queue.backoff.ms": 10,  # without it the floor would be far too low
         }

@@ -77,7 +77,7 @@ class Report:
 
     def json(self) -> str:
         figures = [figure for _, found in self._found for figure in found]
-        told = {
+        document = {
             "machine": self._machine,
             "turns": self._plan.turns,
             "withheld": self._stolen,
@@ -92,7 +92,7 @@ class Report:
                 if isinstance(found, Growth)
             ],
         }
-        return json.dumps(told, indent=1, ensure_ascii=False) + "\n"
+        return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
 
 
 def label(figure: Figure) -> str:

@@ -1,4 +1,4 @@
-"""Coming back: a snapshot restored against its bytes read by a bare client."""
+"""Restoring a snapshot, against reading its bytes with a bare client."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from stream_fs.pipeline.ports import Partition
 from stream_fs.pipeline.state_owner import locate
 from stream_fs.selector import State, initial_state, read_chunk, update
 from tests.benchmarks.measure import Comparison, Goal
-from tests.benchmarks.service.input_topics import PATIENCE, Stage, Stream
+from tests.benchmarks.service.input_topics import TIMEOUT, Stream, Workspace
 from tests.benchmarks.service.plan import Plan
 from tests.benchmarks.service.records import Mix
 from tests.benchmarks.service.working import transactional
@@ -29,11 +29,11 @@ _BYTES_PER_FEATURE = 768
 T = TypeVar("T")
 
 
-def restoring(stage: Stage, plan: Plan) -> Iterator[Comparison]:
+def restoring(workspace: Workspace, plan: Plan) -> Iterator[Comparison]:
     """From a new client to the model, against from a new client to the last byte."""
     top = {"output": {"top": 10}}  # all would not fit into a message
     mix = Mix(plan.snapshot_bytes // _BYTES_PER_FEATURE, views=1)
-    with stage.source(mix, 1) as source, stage.stream(source, top) as stream:
+    with workspace.source(mix, 1) as source, workspace.stream(source, top) as stream:
         size, count = _save(stream)
         taken = plan.turns_of(
             {"restore": partial(_restored, stream), "raw": partial(_raw, stream, count)},
@@ -76,7 +76,7 @@ def _save(stream: Stream) -> tuple[int, int]:
 
 
 def _trained(stream: Stream) -> State:
-    """A model that has seen one chunk."""
+    """A model after one chunk."""
     chosen = stream.configuration.params()
     rng = np.random.default_rng(7)
     rows = {
@@ -92,7 +92,7 @@ def _restored(stream: Stream) -> float:
     partition = Partition(stream.source.topic, 0)
     transport = transactional(stream)
     with closing(transport.state_log(partition)) as log:
-        log.end()  # the client for questions is connected since the service began
+        log.end()  # the administrative client of the service is connected already
     begin = time.perf_counter()
     with closing(transport.state_log(partition)) as log:
         found = _ended(locate(log, partition, settings.owner, transport.group_offset))
@@ -117,7 +117,7 @@ def _ended(steps: Generator[None, None, T]) -> T:
 
 
 def _raw(stream: Stream, count: int) -> float:
-    """From a new client to the last record of the snapshot, and nothing done with them."""
+    """From a new client to the last record of the snapshot, without decoding."""
     settings = stream.configuration.kafka_settings()
     (topic,) = stream.configuration.state_topics().values()
     begin, found = time.perf_counter(), 0
@@ -126,5 +126,5 @@ def _raw(stream: Stream, count: int) -> float:
         consumer.assign([TopicPartition(topic, 0, 0)])
         while found < count:
             found += sum(m.error() is None for m in consumer.consume(count - found, 1.0))
-            assert time.perf_counter() < begin + PATIENCE
+            assert time.perf_counter() < begin + TIMEOUT
         return time.perf_counter() - begin

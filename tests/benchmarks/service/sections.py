@@ -9,10 +9,10 @@ from tests.benchmarks.growth import Growth
 from tests.benchmarks.measure import Comparison
 from tests.benchmarks.peers.catalogue import PEERS
 from tests.benchmarks.peers.environment import versions
-from tests.benchmarks.peers.measurement import CASES, race
+from tests.benchmarks.peers.measurement import CASES, compare_with_peers
 from tests.benchmarks.service.floors import reading, whole
 from tests.benchmarks.service.growing import growing
-from tests.benchmarks.service.input_topics import Stage
+from tests.benchmarks.service.input_topics import Workspace
 from tests.benchmarks.service.plan import Plan
 from tests.benchmarks.service.publishing import publishing
 from tests.benchmarks.service.restoring import restoring
@@ -27,15 +27,15 @@ class Section(NamedTuple):
 
     name: str
     heading: str
-    run: Callable[[Stage, Plan], Iterable[Figure]]
+    run: Callable[[Workspace, Plan], Iterable[Figure]]
     versions: Callable[[], Mapping[str, str]] = dict
-    """What it compares with, beside what everybody uses."""
+    """Further libraries that it compares with."""
 
 
-def peers(stage: Stage, plan: Plan) -> Iterator[Comparison]:
+def peers(workspace: Workspace, plan: Plan) -> Iterator[Comparison]:
     """The service beside Quix Streams, Bytewax and plain loops."""
     for number in plan.races:
-        yield from race(stage.bootstrap, CASES[number], plan.turns)
+        yield from compare_with_peers(workspace.bootstrap, CASES[number], plan.turns)
 
 
 def peers_versions() -> dict[str, str]:

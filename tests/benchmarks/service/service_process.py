@@ -16,32 +16,32 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from tests.benchmarks.service.input_topics import PATIENCE, Stream
+from tests.benchmarks.service.input_topics import TIMEOUT, Stream
 
 ROOT: Final = Path(__file__).parents[3]
 ENVIRONMENT: Final = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
 COMMITTED: Final = "chunk committed"
 _TICK: Final = os.sysconf("SC_CLK_TCK")
-_LOOK_SECONDS: Final = 0.02
+_POLL_SECONDS: Final = 0.02
 
 
 class Transaction(NamedTuple):
-    """When it was through, and the chunks that were committed by then."""
+    """The time of its commit, and the chunks committed by then."""
 
     at: float
     chunks: int
 
 
-class Life:
+class ServiceProcess:
     """One process, from its start to the end of the block."""
 
     def __init__(self, stream: Stream) -> None:
         self._log = stream.path.with_suffix(f".{time.monotonic_ns()}.log")
         self._read = 0
         self.events: list[dict[str, Any]] = []
-        """What the log has told so far; `at` of each is in seconds since 1970."""
+        """The lines of the log so far; `at` of each is in seconds since 1970."""
         self.spent: list[tuple[float, float]] = []
-        """Moments, and the processor seconds of all threads up to them."""
+        """Times, and the processor seconds of all threads up to them."""
         self.began = time.time()
         with self._log.open("wb") as log:
             self.process = subprocess.Popen(
@@ -50,7 +50,7 @@ class Life:
                 stderr=log,
             )
 
-    def __enter__(self) -> Life:
+    def __enter__(self) -> ServiceProcess:
         return self
 
     def __exit__(
@@ -61,12 +61,12 @@ class Life:
     ) -> None:
         self.kill()
 
-    def told(self, event: str) -> list[float]:
-        """When this was told, each time."""
+    def times_of(self, event: str) -> list[float]:
+        """The times of an event in the log."""
         return [float(found["at"]) for found in self.events if found["event"] == event]
 
     def commits(self) -> list[tuple[float, int]]:
-        """When chunks were committed, and of which partition."""
+        """The time and the partition of every committed chunk."""
         return [(e["at"], e["partition"]) for e in self.events if e["event"] == COMMITTED]
 
     def transaction(self, chunks: int) -> Transaction:
@@ -80,8 +80,8 @@ class Life:
                         return Transaction(found["at"], committed)
             await_all([self], COMMITTED, committed + 1)
 
-    def look(self) -> None:
-        """Read on in the log; raises `RuntimeError` where the process has ended."""
+    def poll(self) -> None:
+        """Read new lines of the log; raises `RuntimeError` if the process has ended."""
         if self.process.poll() is not None:
             raise RuntimeError(self._log.read_text(encoding="utf-8")[-2000:])
         self.spent.append((time.time(), self._processor_seconds()))
@@ -90,18 +90,18 @@ class Life:
             new = log.read()
         whole = new.rfind(b"\n") + 1
         self._read += whole
-        # Libraries may have something to say as well, in their own way.
+        # Libraries may log as well, in other formats.
         for line in filter(lambda line: line.startswith(b"{"), new[:whole].splitlines()):
             event = json.loads(line)
             self.events.append({**event, "at": datetime.fromisoformat(event["time"]).timestamp()})
 
-    def follow(self, event: str, count: int) -> list[float]:
-        """Wait until this was told so many times; when."""
+    def wait_for(self, event: str, count: int) -> list[float]:
+        """Wait until an event is so many times in the log; its times."""
         await_all([self], event, count)
-        return self.told(event)
+        return self.times_of(event)
 
     def spent_at(self, moment: float) -> float:
-        """Processor seconds up to a moment, in between of those at which it was looked at."""
+        """Processor seconds up to a moment, interpolated between two samples."""
         moments, seconds = zip(*self.spent, strict=True)
         return float(np.interp(moment, moments, seconds))
 
@@ -116,35 +116,35 @@ class Life:
         (line,) = (line for line in text.splitlines() if line.startswith(f"{name}:"))
         return int(line.split()[1]) * 1024
 
-    def rest(self) -> None:
-        """Let it stand still, all of its threads."""
+    def pause(self) -> None:
+        """Stop it, with all of its threads."""
         self.process.send_signal(signal.SIGSTOP)
 
-    def go_on(self) -> None:
-        """Let it go on."""
+    def resume(self) -> None:
+        """Continue it."""
         self.process.send_signal(signal.SIGCONT)
 
     def stop(self) -> None:
-        """Ask it to end, and wait."""
+        """Shut it down gracefully."""
         self.process.send_signal(signal.SIGTERM)
-        code = self.process.wait(PATIENCE)
+        code = self.process.wait(TIMEOUT)
         assert code == 0, self._log.read_text(encoding="utf-8")
 
     def kill(self) -> None:
-        """Take it away at once."""
+        """Kill it."""
         self.process.kill()
         self.process.wait()
 
 
-def await_all(lives: Sequence[Life], event: str, count: int) -> None:
-    """Wait until the lives have told this so many times, all together."""
-    deadline = time.monotonic() + PATIENCE
+def await_all(started: Sequence[ServiceProcess], event: str, count: int) -> None:
+    """Wait until an event is so many times in the logs of all processes together."""
+    deadline = time.monotonic() + TIMEOUT
     while True:
-        for life in lives:
-            life.look()
-        found = sum(len(life.told(event)) for life in lives)
+        for process in started:
+            process.poll()
+        found = sum(len(process.times_of(event)) for process in started)
         if found >= count:
             return
         if time.monotonic() > deadline:
             raise RuntimeError(f"{found} of {count} times {event!r}")
-        time.sleep(_LOOK_SECONDS)
+        time.sleep(_POLL_SECONDS)

@@ -7,24 +7,24 @@ from contextlib import ExitStack
 from functools import partial
 
 from tests.benchmarks.measure import Comparison, Goal
-from tests.benchmarks.service.input_topics import Source, Stage
+from tests.benchmarks.service.input_topics import Source, Workspace
 from tests.benchmarks.service.plan import Plan
 from tests.benchmarks.service.reading import CHUNK
 from tests.benchmarks.service.records import Mix
-from tests.benchmarks.service.service_process import COMMITTED, Life, await_all
+from tests.benchmarks.service.service_process import COMMITTED, ServiceProcess, await_all
 
 PARTITIONS = 2
 FASTER = Goal("≥", 1.5)
 
 
-def sharing(stage: Stage, plan: Plan) -> Iterator[Comparison]:
-    """The same records, filled in before, at the pace while all processes are at work."""
+def sharing(workspace: Workspace, plan: Plan) -> Iterator[Comparison]:
+    """The same records, written before, at the pace while all processes are running."""
     mix = Mix.of_bytes(plan.ingest[-1][0])
-    with stage.source(mix, (1 + plan.shared_chunks) * CHUNK, PARTITIONS) as source:
+    with workspace.source(mix, (1 + plan.shared_chunks) * CHUNK, PARTITIONS) as source:
         taken = plan.turns_of(
             {
-                "one process": partial(_shared, stage, source, 1),
-                "two processes": partial(_shared, stage, source, 2),
+                "one process": partial(_shared, workspace, source, 1),
+                "two processes": partial(_shared, workspace, source, 2),
             },
         )
     yield Comparison(
@@ -40,21 +40,21 @@ def sharing(stage: Stage, plan: Plan) -> Iterator[Comparison]:
     )
 
 
-def _shared(stage: Stage, source: Source, processes: int) -> float:
+def _shared(workspace: Workspace, source: Source, processes: int) -> float:
     """Seconds of a chunk, while every process has a partition and every partition has records."""
-    with stage.stream(source) as stream, ExitStack() as stack:
-        lives = [stack.enter_context(Life(stream)) for _ in range(processes)]
-        await_all(lives, COMMITTED, PARTITIONS * stream.chunks)
-        return pace([life.commits() for life in lives])
+    with workspace.stream(source) as stream, ExitStack() as stack:
+        started = [stack.enter_context(ServiceProcess(stream)) for _ in range(processes)]
+        await_all(started, COMMITTED, PARTITIONS * stream.chunks)
+        return pace([process.commits() for process in started])
 
 
-def pace(lives: list[list[tuple[float, int]]]) -> float:
-    """Seconds of a commit in the time in which no process and no partition was without work.
+def pace(processes: list[list[tuple[float, int]]]) -> float:
+    """Seconds of a commit in the time in which no process and no partition was idle.
 
-    `lives` are the commits of each process: when, and of which partition. A process that never
-    came to work at all has had nothing to share: its others were alone.
+    `processes` are the commits of each process: time and partition. A process without any commit
+    shared nothing: then all commits count.
     """
-    working = [commits for commits in lives if commits]
+    working = [commits for commits in processes if commits]
     moments = [at for commits in working for at, _ in commits]
     last: dict[int, float] = {}
     for commits in working:
@@ -62,6 +62,6 @@ def pace(lives: list[list[tuple[float, int]]]) -> float:
             last[partition] = max(at, last.get(partition, at))
     begin, end = max(commits[0][0] for commits in working), min(last.values())
     within = sum(begin < at <= end for at in moments)
-    if len(working) < len(lives) or not within:
+    if len(working) < len(processes) or not within:
         begin, end, within = min(moments), max(moments), len(moments) - 1
     return (end - begin) / within

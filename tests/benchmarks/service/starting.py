@@ -1,4 +1,4 @@
-"""Starting, and starting again after a kill."""
+"""The time of a start, and of a restart after a kill."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from functools import partial
 
 from tests.benchmarks.measure import Comparison
-from tests.benchmarks.service.input_topics import PATIENCE, Source, Stage
+from tests.benchmarks.service.input_topics import TIMEOUT, Source, Workspace
 from tests.benchmarks.service.plan import Plan
 from tests.benchmarks.service.reading import CHUNK
 from tests.benchmarks.service.records import Mix
-from tests.benchmarks.service.service_process import COMMITTED, ENVIRONMENT, Life
+from tests.benchmarks.service.service_process import COMMITTED, ENVIRONMENT, ServiceProcess
 
 SESSION = {"session.timeout.ms": 2000, "heartbeat.interval.ms": 500}
-"""After so long the group gives up a member that was killed; the default is 45 s."""
+"""Time until the group expels a killed member; the default is 45 s."""
 IMPORTS = "import stream_fs.cli.main, stream_fs.service.run"
 BARE = """
 import sys
@@ -32,20 +32,20 @@ while consumer.poll(0.1) is None:
 print("first message", flush=True)
 sys.stdin.read()
 """
-"""A consumer that joins, tells of its first message, and waits for its end."""
+"""A consumer that joins, prints a line at its first message, and waits to be killed."""
 
 
-def starting(stage: Stage, plan: Plan) -> Iterator[Comparison]:
+def starting(workspace: Workspace, plan: Plan) -> Iterator[Comparison]:
     """Against the interpreter with the same imports, and against a bare consumer in a process."""
-    with stage.source(Mix.of_bytes(1_000), 40 * CHUNK) as source:
+    with workspace.source(Mix.of_bytes(1_000), 40 * CHUNK) as source:
         taken = plan.turns_of(
             {
-                "to its pages": partial(_pages, stage, source),
+                "to its pages": partial(_pages, workspace, source),
                 "imports": _imports,
-                "to the first ranking": partial(_first_ranking, stage, source),
-                "bare consumer": partial(_bare, stage, source, killed=False),
-                "kill to ranking": partial(_after_kill, stage, source),
-                "bare, killed": partial(_bare, stage, source, killed=True),
+                "to the first ranking": partial(_first_ranking, workspace, source),
+                "bare consumer": partial(_bare, workspace, source, killed=False),
+                "kill to ranking": partial(_after_kill, workspace, source),
+                "bare, killed": partial(_bare, workspace, source, killed=True),
             },
         )
     for label, over, under, under_name in (
@@ -64,25 +64,25 @@ def _shape(label: str) -> str:
     return "new process"
 
 
-def _pages(stage: Stage, source: Source) -> float:
-    """Until it has looked at its topics, joins the group and listens; the first poll comes next."""
-    with stage.stream(source) as stream, Life(stream) as life:
-        return life.follow("listening", 1)[0] - life.began
+def _pages(workspace: Workspace, source: Source) -> float:
+    """Until it has checked its topics, joins the group and listens; the first poll is next."""
+    with workspace.stream(source) as stream, ServiceProcess(stream) as process:
+        return process.wait_for("listening", 1)[0] - process.began
 
 
-def _first_ranking(stage: Stage, source: Source) -> float:
+def _first_ranking(workspace: Workspace, source: Source) -> float:
     settings = {"kafka.properties": SESSION}
-    with stage.stream(source, settings) as stream, Life(stream) as life:
-        return life.follow(COMMITTED, 1)[0] - life.began
+    with workspace.stream(source, settings) as stream, ServiceProcess(stream) as process:
+        return process.wait_for(COMMITTED, 1)[0] - process.began
 
 
-def _after_kill(stage: Stage, source: Source) -> float:
-    with stage.stream(source, {"kafka.properties": SESSION}) as stream:
-        with Life(stream) as life:
-            life.follow(COMMITTED, 1)
+def _after_kill(workspace: Workspace, source: Source) -> float:
+    with workspace.stream(source, {"kafka.properties": SESSION}) as stream:
+        with ServiceProcess(stream) as process:
+            process.wait_for(COMMITTED, 1)
         killed = time.time()
-        with Life(stream) as life:
-            return life.follow(COMMITTED, 1)[0] - killed
+        with ServiceProcess(stream) as process:
+            return process.wait_for(COMMITTED, 1)[0] - killed
 
 
 def _imports() -> float:
@@ -91,18 +91,18 @@ def _imports() -> float:
     return time.perf_counter() - begin
 
 
-def _bare(stage: Stage, source: Source, *, killed: bool) -> float:
-    group = stage.topics.unique("bare")
+def _bare(workspace: Workspace, source: Source, *, killed: bool) -> float:
+    group = workspace.topics.unique("bare")
     if killed:
-        _joined(stage, source, group)
-    return _joined(stage, source, group)
+        _join_group(workspace, source, group)
+    return _join_group(workspace, source, group)
 
 
-def _joined(stage: Stage, source: Source, group: str) -> float:
+def _join_group(workspace: Workspace, source: Source, group: str) -> float:
     """Seconds until a new member, alone in its group, has a message; it is killed then."""
     begin = time.perf_counter()
     process = subprocess.Popen(
-        [sys.executable, "-c", BARE, stage.bootstrap, group, source.topic],
+        [sys.executable, "-c", BARE, workspace.bootstrap, group, source.topic],
         env=ENVIRONMENT,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -114,5 +114,5 @@ def _joined(stage: Stage, source: Source, group: str) -> float:
             seconds = time.perf_counter() - begin
         finally:
             process.kill()
-            process.wait(PATIENCE)
+            process.wait(TIMEOUT)
     return seconds

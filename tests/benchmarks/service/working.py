@@ -1,4 +1,4 @@
-"""The pipeline at work in this process, on a real broker, with one or the other way to publish."""
+"""The pipeline in this process, on a real broker, with either way to publish."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from stream_fs.pipeline.ports import OutgoingRecord, Partition, Transport
 from stream_fs.pipeline.transaction import Runtime
 from stream_fs.pipeline.worker import Worker
 from stream_fs.service.process.executor import CommitThreads
-from tests.benchmarks.service.input_topics import PATIENCE, Settings, Stage, Stream
+from tests.benchmarks.service.input_topics import TIMEOUT, Settings, Stream, Workspace
 from tests.benchmarks.service.records import Mix
 from tests.support.topics import flush
 
@@ -25,10 +25,10 @@ WARM: Settings = {
     "selector": {"clusters": 2, "min_iterations": 1, "max_iterations": 1, "reassignments": 0},
     "output": {"linger_seconds": 0.0},
 }
-"""A stream that is all transactions."""
+"""A stream whose time is that of its transactions."""
 
 
-def work_off(stream: Stream, transport: Transport) -> float:
+def process_chunks(stream: Stream, transport: Transport) -> float:
     """Seconds that all chunks behind the first take, from commit to commit."""
     commits: list[float] = []
 
@@ -40,12 +40,12 @@ def work_off(stream: Stream, transport: Transport) -> float:
         stream.configuration.stream.topics,
         stream.configuration.stream_settings(),
         transport,
-        # TransactionRunner go on beside the next update, as in the service.
+        # Transactions run concurrently with the next update, as in the service.
         Runtime(time.monotonic, observe, executor=CommitThreads()),
         jitter=lambda: 1.0,
         grace=0.0,
     )
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT
     try:
         while len(commits) < stream.chunks:
             assert time.monotonic() < deadline, f"{len(commits)} of {stream.chunks} chunks"
@@ -55,22 +55,22 @@ def work_off(stream: Stream, transport: Transport) -> float:
     return commits[-1] - commits[0]
 
 
-def warm_up(stage: Stage, chunks: int) -> None:
+def warm_up(workspace: Workspace, chunks: int) -> None:
     """Let the broker commit so many small chunks.
 
-    It is a program that compiles what it does often, for a minute or two and on a core that whoever
-    is measured with it would need; those that are measured without it would not.
+    Its just-in-time compiler takes a core for a minute or two, which would slow down only the
+    programs that are measured with the broker.
     """
     mix = Mix(dimension=20, views=2)
     with (
-        stage.source(mix, (1 + chunks) * WARM_CHUNK) as source,
-        stage.stream(source, WARM) as stream,
+        workspace.source(mix, (1 + chunks) * WARM_CHUNK) as source,
+        workspace.stream(source, WARM) as stream,
     ):
-        work_off(stream, transactional(stream))
+        process_chunks(stream, transactional(stream))
 
 
 def transactional(stream: Stream) -> KafkaTransport:
-    """As the service has it."""
+    """The transport of the service."""
     configuration = stream.configuration
     states = configuration.state_topics()
     return KafkaTransport(
@@ -94,11 +94,11 @@ class PlainTransport(KafkaTransport):
             states.__getitem__,
             chunk_records=configuration.chunk.records,
         )
-        # What transactions need to be exactly once, a plain producer does not have.
+        # Without the properties that exactly-once delivery needs.
         self._plain = {
             "bootstrap.servers": settings.bootstrap,
             "linger.ms": 0,
-            "log_level": 3,  # its topics go before it does
+            "log_level": 3,  # its topics are deleted before it is closed
             "message.max.bytes": settings.transactional_producer("any")["message.max.bytes"],
         }
 
@@ -112,7 +112,7 @@ class PlainTransport(KafkaTransport):
 
 
 class _PlainPublisher(KafkaPublisher):
-    """Takes the place of the transactional one, but has nothing of it."""
+    """A publisher without transactions."""
 
     def __init__(self, producer: Producer) -> None:
         self._plain = producer
@@ -139,7 +139,7 @@ class _PlainPublisher(KafkaPublisher):
                 on_delivery=partial(delivered, place),
                 headers=list(record.headers),
             )
-        flush(self._plain, PATIENCE)
+        flush(self._plain, TIMEOUT)
         return offsets
 
     def commit(self) -> None:
@@ -149,4 +149,4 @@ class _PlainPublisher(KafkaPublisher):
         pass
 
     def close(self) -> None:
-        flush(self._plain, PATIENCE)
+        flush(self._plain, TIMEOUT)

@@ -14,17 +14,17 @@ import pytest
 
 from stream_fs.selector import update
 from tests.benchmarks import rivals, selector
-from tests.benchmarks.comparisons import Contest
+from tests.benchmarks.comparisons import Case
 from tests.benchmarks.growth import sweeps
 from tests.benchmarks.measure import Comparison, Goal, peak_bytes, slope, take_turns
 from tests.benchmarks.workload import Shape, presence, stream, warm_model
 
 SMALL = Shape(12, rows=40, clusters=3)
 TINY = selector.Plan(
-    kernels=[Contest(SMALL, 2, Goal("≤", 1.5))],
-    reference=[Contest(SMALL, 1)],
-    recomputing=[(Contest(SMALL, 1, Goal("≥", 10)), 3)],
-    ranking=[Contest(SMALL, 1, Goal("<", 1))],
+    kernels=[Case(SMALL, 2, Goal("≤", 1.5))],
+    reference=[Case(SMALL, 1)],
+    recomputing=[(Case(SMALL, 1, Goal("≥", 10)), 3)],
+    ranking=[Case(SMALL, 1, Goal("<", 1))],
     growth_base=SMALL,
     growth_scale=0.02,
     growth_length=2,

@@ -20,7 +20,7 @@ from tests.benchmarks.measure import Comparison, Goal, median_interval, take_tim
 from tests.benchmarks.peers import environment
 from tests.benchmarks.service import __main__ as bench
 from tests.benchmarks.service import growing
-from tests.benchmarks.service.input_topics import Source, Stage, configured
+from tests.benchmarks.service.input_topics import Source, Workspace, configured
 from tests.benchmarks.service.plan import FULL, QUICK, TINY, Plan
 from tests.benchmarks.service.reading import Decoding, Layout, Unpacking, timed
 from tests.benchmarks.service.records import Mix
@@ -82,13 +82,13 @@ def test_time_is_counted_from_the_first_arrival() -> None:
 
 
 def test_the_pace_is_taken_while_everybody_works() -> None:
-    alone = [(float(at), at % 2) for at in range(8)]
-    assert pace([alone]) == 1.0
+    selector = [(float(at), at % 2) for at in range(8)]
+    assert pace([selector]) == 1.0
     first = [(0.0, 0), (1.0, 1), (2.0, 0), (3.0, 0), (4.0, 0)]
     second = [(2.5, 1), (3.5, 1), (9.0, 1)]
     # From 2.5, when both are there, to 4, when partition 0 is done: at 3, 3.5 and 4.
     assert pace([first, second]) == 0.5
-    assert pace([alone, []]) == 1.0
+    assert pace([selector, []]) == 1.0
 
 
 @pytest.mark.parametrize("plan", [FULL, QUICK, TINY], ids=["full", "quick", "tiny"])
@@ -127,7 +127,7 @@ def test_the_full_plan_has_the_turns_that_an_interval_needs() -> None:
 
 
 def test_a_report_shows_goals_rates_and_growth() -> None:
-    def run(_: Stage, __: Plan) -> Iterator[Figure]:
+    def run(_: Workspace, __: Plan) -> Iterator[Figure]:
         yield Comparison("s", "met", "x", "a", "b", (2.0, 2.0), (1.0, 1.0), Goal("≥", 2), 10)
         yield Comparison("s", "missed", "x", "a", "b", (1.0, 1.0), (1.0, 1.0), Goal("≥", 2))
         yield Growth("d", "feature", "held", (Point(1, 1, 1, 5, 8), Point(2, 2, 2, 10, 4)), None)
