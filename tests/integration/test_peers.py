@@ -27,12 +27,12 @@ def test_the_service_and_the_plain_loop_publish_the_same(broker: Broker) -> None
     assert len(list(results.comparisons(PLAIN))) == len(PLAIN) == 3
 
 
-def test_another_ranking_ends_the_race() -> None:
+def test_a_different_ranking_raises_an_error() -> None:
     results = Results(Case("small", 2, 10, LIGHT))
     first = [PublishedRanking(1, {"a": [0, 1]}), PublishedRanking(2, {"a": [0, 1]})]
     results.add("one", Timing(1.0, 1.0, first))
     results.add("another one", Timing(1.0, 1.0, list(first)))
-    with pytest.raises(RuntimeError, match="ranking 2 of third is another one"):
+    with pytest.raises(RuntimeError, match="ranking 2 of third differs"):
         results.add("third", Timing(1.0, 1.0, [first[0], PublishedRanking(2, {"a": [1, 0]})]))
     with pytest.raises(RuntimeError, match=r"fourth has published \[1, 1, 2\]"):
         results.add("fourth", Timing(1.0, 1.0, [first[0], *first]))
