@@ -1,18 +1,20 @@
-"""Settings of the pipeline of one stream: plain values, already validated."""
+"""Settings of the pipeline of one stream: plain values, already validated.
+
+Defaults are those of the configuration, `service.configuration.sections`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from stream_fs.checkpoint import PART_BYTES, Owner, StateKeys
+from stream_fs.checkpoint import Owner, StateKeys
 from stream_fs.pipeline.ports import Partition
 from stream_fs.selector import Params
-from stream_fs.wire.dead_letters import dead_letter_limit
 from stream_fs.wire.declared import DeclaredView, Limits
 from stream_fs.wire.rankings.codec import RankingFormat
-from stream_fs.wire.records.formats import DEFAULT_FORMAT, RecordFormat
+from stream_fs.wire.records.formats import RecordFormat
 
 Policy = Literal["dead_letter", "skip", "fail"]
 
@@ -29,7 +31,7 @@ class ChunkPolicy(NamedTuple):
     max_span: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DeadLetterSettings:
     """How bad records are handled.
 
@@ -40,15 +42,15 @@ class DeadLetterSettings:
     records alone do not stop the service.
     """
 
-    policy: Policy = "dead_letter"
-    max_ratio: float = 0.5
-    tolerated: int = 100
-    max_open: int = 10_000
-    max_open_bytes: int = 32_000_000
-    largest: int = dead_letter_limit(1_000_000)
+    policy: Policy
+    max_ratio: float
+    tolerated: int
+    max_open: int
+    max_open_bytes: int
+    largest: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StreamSettings:
     """One stream: its input, its chunks, and its outputs."""
 
@@ -61,24 +63,24 @@ class StreamSettings:
     dead_letter_topic: str
     state_topics: Mapping[str, str]
     """By input topic."""
-    record_format: RecordFormat = DEFAULT_FORMAT
-    limits: Limits = field(default_factory=Limits)
-    chunk_records: int = 500
-    chunk_max_span: int | None = None
+    record_format: RecordFormat
+    limits: Limits
+    chunk_records: int
+    chunk_max_span: int | None
     """Milliseconds."""
-    checkpoint_every: int = 10
+    checkpoint_every: int
     """Chunks between snapshots."""
-    part_bytes: int = PART_BYTES
+    part_bytes: int
     """Largest part and largest manifest of a snapshot."""
-    output_top: int | float | None = None
+    output_top: int | float | None
     """Features per view in a ranking: a count, a share, or all."""
-    output_format: RankingFormat = "json"
-    linger: float = 0.5
+    output_format: RankingFormat
+    linger: float
     """Seconds that a ranking may wait for later ones to share a transaction, in a backlog."""
-    dead_letters: DeadLetterSettings = field(default_factory=DeadLetterSettings)
-    merge_every: float | None = 10.0
+    dead_letters: DeadLetterSettings
+    merge_every: float | None
     """Seconds between merged rankings, at least; None publishes none."""
-    start: Literal["earliest", "latest"] = "earliest"
+    start: Literal["earliest", "latest"]
     """Where a partition without a state starts."""
 
     @property

@@ -24,6 +24,7 @@ from stream_fs.pipeline.transaction import Runtime
 from stream_fs.selector import params
 from tests.benchmarks.workload import Shape, warm_model
 from tests.support.markdown_table import aligned
+from tests.support.settings import stream_settings
 from tests.support.topics import Topics
 
 ROUNDS = 5
@@ -51,7 +52,7 @@ def main() -> int:
 def _measured(topics: Topics, shape: Shape, count: int) -> list[str]:
     topic = topics.create("merge", partitions=count)
     state = topics.create("state", partitions=count)
-    settings = StreamSettings(
+    settings = stream_settings(
         stream="s",
         group="g",
         params=params(shape.declared, shape.clusters),

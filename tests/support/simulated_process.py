@@ -13,7 +13,7 @@ import numpy as np
 from stream_fs.pipeline.administration import reset_to_offset
 from stream_fs.pipeline.events import Event
 from stream_fs.pipeline.ports import Partition, Transport
-from stream_fs.pipeline.settings import DeadLetterSettings, StreamSettings
+from stream_fs.pipeline.settings import StreamSettings
 from stream_fs.pipeline.transaction import Executor, Runtime, run_inline
 from stream_fs.pipeline.worker import Worker
 from stream_fs.selector import View, params
@@ -21,6 +21,7 @@ from stream_fs.wire.declared import DeclaredView
 from stream_fs.wire.records.encoder import encode_record
 from tests.support.memory_broker import MemoryBroker
 from tests.support.memory_transport import MemoryTransport
+from tests.support.settings import dead_letter_settings, stream_settings
 
 STEPS = ["updated", "begun", "snapshot sent", "records sent", "committed", "advised"]
 """The steps of a commit at which the crash hook is called."""
@@ -51,9 +52,9 @@ def settings(**changes: Any) -> StreamSettings:
         "chunk_records": 15,
         "checkpoint_every": 3,
         "linger": 0.0,
-        "dead_letters": DeadLetterSettings(),
+        "dead_letters": dead_letter_settings(),
     }
-    return StreamSettings(**{**values, **changes})
+    return stream_settings(**{**values, **changes})
 
 
 def broker(partitions: int = 1) -> MemoryBroker:

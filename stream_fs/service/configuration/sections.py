@@ -21,7 +21,7 @@ from pydantic import (
     ValidationInfo,
 )
 
-from stream_fs.kafka.settings import is_secret
+from stream_fs.kafka.settings import ClientSettings, is_secret
 from stream_fs.service.configuration.secrets import Place, Secret, resolve
 from stream_fs.wire import DEFAULT_FORMAT, FORMATS, RankingFormat, RecordFormat
 from stream_fs.wire.declared import Limits as RecordLimits
@@ -109,6 +109,7 @@ Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1)]
 
 _RECORD_LIMITS = RecordLimits()
+_CLIENTS = ClientSettings("unknown", "unknown")
 
 
 class Section(BaseModel):
@@ -254,11 +255,11 @@ class Kafka(Section):
     """Consumer group, also the prefix of transactional ids; by default the name of the stream."""
     protocol: Literal["eager", "cooperative", "consumer"] = "cooperative"
     """Rebalance protocol: eager, cooperative, or consumer (KIP-848, Kafka 4.0 or newer)."""
-    transaction_timeout: Seconds = 60.0
+    transaction_timeout: Seconds = _CLIENTS.transaction_timeout
     """Seconds after which the broker aborts an open transaction."""
-    call_timeout: Seconds = 30.0
+    call_timeout: Seconds = _CLIENTS.timeout
     """Timeout of a call to the broker, in seconds; also that of the first connection."""
-    largest_message: Annotated[int, Field(ge=1, le=999_000_000)] = 1_000_000
+    largest_message: Annotated[int, Field(ge=1, le=999_000_000)] = _CLIENTS.largest_message
     """Maximum bytes of a message: a record, a ranking, or a part of a snapshot."""
     properties: Properties = {}
     """Further librdkafka properties; a secret as {env = "NAME"} or {file = "path"}."""

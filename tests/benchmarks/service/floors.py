@@ -9,7 +9,6 @@ from itertools import cycle
 
 from stream_fs.pipeline.chunker import Chunker
 from stream_fs.pipeline.ports import Partition
-from stream_fs.pipeline.settings import DeadLetterSettings
 from stream_fs.records import Message
 from stream_fs.selector import Chunk, initial_state, rank, update
 from stream_fs.wire import RecordDecoder
@@ -21,6 +20,7 @@ from tests.benchmarks.service.reading import BLIND, CHUNK, DECODING, ingest, raw
 from tests.benchmarks.service.records import DIFFERENT, Mix
 from tests.benchmarks.service.service_process import COMMITTED, ServiceProcess
 from tests.support.markdown_table import median
+from tests.support.settings import dead_letter_settings
 
 INGEST = Goal("≥", 0.7)
 WHOLE = Goal("≥", 0.9)
@@ -168,7 +168,7 @@ def cut(stream: Stream, count: int) -> list[Chunk]:
     """The first chunks that the service makes of the source; they are repeated."""
     settings = stream.configuration.stream_settings()
     decoder = RecordDecoder(settings.views)
-    chunker = Chunker(decoder, DeadLetterSettings(), 0)
+    chunker = Chunker(decoder, dead_letter_settings(), 0)
     values = stream.source.mix.records(count * CHUNK)
     chunker.add(
         [

@@ -18,10 +18,11 @@ from stream_fs.kafka import ClientSettings
 from stream_fs.kafka.consumer import KafkaConsumer
 from stream_fs.pipeline.chunker import Chunker
 from stream_fs.pipeline.ports import Partition
-from stream_fs.pipeline.settings import ChunkPolicy, DeadLetterSettings
+from stream_fs.pipeline.settings import ChunkPolicy
 from stream_fs.wire import RecordDecoder
 from tests.benchmarks.service.input_topics import TIMEOUT, Source, Workspace
 from tests.benchmarks.service.records import Mix
+from tests.support.settings import dead_letter_settings
 
 BATCH = 500
 CHUNK = 500
@@ -68,7 +69,7 @@ def row_by_row(make: Callable[[Mix], Decoding], workspace: Workspace, source: So
 def ingest(workspace: Workspace, source: Source) -> float:
     """Seconds of all that the service does before the selector has its chunks."""
     partition = Partition(source.topic, 0)
-    chunker = Chunker(RecordDecoder(source.mix.declared), DeadLetterSettings(), 0)
+    chunker = Chunker(RecordDecoder(source.mix.declared), dead_letter_settings(), 0)
     chunks = count(1)
 
     def poll() -> int:

@@ -20,6 +20,7 @@ from stream_fs.wire import dead_letters
 from stream_fs.wire.records.decoder import RecordDecoder
 from tests.support.executors import run_slowly
 from tests.support.memory_transport import MemoryTransport
+from tests.support.settings import dead_letter_settings
 from tests.support.simulated_process import (
     LETTERS,
     STATE,
@@ -35,8 +36,8 @@ from tests.support.simulated_process import (
 RESET = "stream-fs checkpoint reset --topic in --partition 0"
 GOOD = list(records(200))
 BAD = b"not a record"
-FAIL = DeadLetterSettings("fail")
-FLOOD = DeadLetterSettings(max_ratio=0.4, tolerated=10)
+FAIL = dead_letter_settings(policy="fail")
+FLOOD = dead_letter_settings(max_ratio=0.4, tolerated=10)
 FIRST, CHUNK = 20, 15
 
 
@@ -131,7 +132,7 @@ def outcome(
         ([*GOOD[:30], *[BAD] * 12, *GOOD[30:]], FLOOD, True),
         ([*GOOD[:28], *[BAD] * 9, *GOOD[28:], *[BAD] * 30], FLOOD, True),
         ([*GOOD[:30], *[BAD] * 9, *GOOD[30:]], FLOOD, False),
-        ([*GOOD[:30], *[BAD] * 6, *GOOD[30:]], DeadLetterSettings(max_open=5), True),
+        ([*GOOD[:30], *[BAD] * 6, *GOOD[30:]], dead_letter_settings(max_open=5), True),
     ],
 )
 def test_a_refusal_does_not_depend_on_polls(
@@ -144,7 +145,7 @@ def test_a_refusal_does_not_depend_on_polls(
 
 
 LARGE = b"x" * 6_000
-ROOMY = DeadLetterSettings(max_ratio=1.0, max_open_bytes=20_000)
+ROOMY = dead_letter_settings(max_ratio=1.0, max_open_bytes=20_000)
 SHORTENED = "stream-fs-value-sha256"
 
 
@@ -213,7 +214,7 @@ def test_the_first_and_all_small_dead_letters_of_a_chunk_are_whole() -> None:
     "cut", [ChunkPolicy(500, 500), ChunkPolicy(500, 500, 10**9)], ids=["count", "span"]
 )
 def test_the_memory_of_dead_letters_is_bounded(cut: ChunkPolicy) -> None:
-    policy = DeadLetterSettings(max_ratio=1.0, max_open_bytes=2_000_000)
+    policy = dead_letter_settings(max_ratio=1.0, max_open_bytes=2_000_000)
     chunker = Chunker(RecordDecoder(settings().views, "msgpack"), policy, 0)
     tracemalloc.start()
     for offset in range(150):
@@ -253,7 +254,7 @@ def test_occasional_large_bad_records_do_not_stop_a_stream() -> None:
     ]
     made = broker()
     fill(made, values)
-    bound = DeadLetterSettings(max_open_bytes=20_000)
+    bound = dead_letter_settings(max_open_bytes=20_000)
     assert SimulatedProcess(made, settings(dead_letters=bound)).run()
     assert len(published(made)) == 13
     assert {len(value) for _, value, _ in published(made, LETTERS)} == {len(LARGE), 1024}

@@ -23,13 +23,13 @@ from stream_fs.errors import (
     ReplayChanged,
 )
 from stream_fs.pipeline.ports import StoredRecord
-from stream_fs.pipeline.settings import DeadLetterSettings
 from stream_fs.replay import journal as journal_module
 from stream_fs.replay.journal import Journal
 from stream_fs.replay.outputs import FileOutput, NoOutput, StreamOutput
 from stream_fs.replay.run import ADDED_FACTS, Plan, Summary, check_unchanged, replay, run_facts
 from stream_fs.replay.sources import Source
 from tests.support.replays import BAD, VALUES, Folder
+from tests.support.settings import dead_letter_settings
 from tests.support.simulated_process import (
     LETTERS,
     RANKINGS,
@@ -126,7 +126,7 @@ def test_the_summary_does_not_count_records_that_an_earlier_run_has_published(
 
 
 def test_skipped_records_are_not_incomplete(folder: Folder) -> None:
-    skipping = settings(dead_letters=DeadLetterSettings(policy="skip"))
+    skipping = settings(dead_letters=dead_letter_settings(policy="skip"))
     summary = replay(folder.plan(settings=skipping))
     assert summary.dead_letters.total() == VALUES.count(BAD)
     assert summary.incomplete_records == len([one for one in VALUES[summary.next :] if one != BAD])
@@ -151,14 +151,14 @@ def test_dead_letters_without_an_output_are_counted(
 
 
 def test_skipped_records_are_counted(folder: Folder) -> None:
-    skipping = settings(dead_letters=DeadLetterSettings("skip"))
+    skipping = settings(dead_letters=dead_letter_settings(policy="skip"))
     summary = replay(folder.plan(settings=skipping))
     assert summary.dead_letters == {"malformed": 14}
     assert folder.letters.read_bytes() == b""
 
 
 def test_a_flood_of_bad_records_stops_it(folder: Folder) -> None:
-    strict = settings(dead_letters=DeadLetterSettings(max_ratio=0.01, tolerated=2))
+    strict = settings(dead_letters=dead_letter_settings(max_ratio=0.01, tolerated=2))
     with pytest.raises(PoisonFlood):
         replay(folder.plan(settings=strict))
 

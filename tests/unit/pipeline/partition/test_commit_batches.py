@@ -19,11 +19,11 @@ from stream_fs.pipeline.partition import commit, intake, running
 from stream_fs.pipeline.partition.commit import build_messages
 from stream_fs.pipeline.partition.task import PartitionTask
 from stream_fs.pipeline.ports import OutgoingRecord, Partition
-from stream_fs.pipeline.settings import DeadLetterSettings
 from stream_fs.pipeline.transaction import Executor, run_inline
 from tests.support.executors import never_run, run_slowly
 from tests.support.memory_broker import Call
 from tests.support.memory_transport import MemoryInput, MemoryTransport
+from tests.support.settings import dead_letter_settings
 from tests.support.simulated_process import (
     LETTERS,
     STATE,
@@ -224,7 +224,9 @@ def test_chunks_before_a_refused_record_are_published(executor: Executor) -> Non
     fill(made, [*values[:70], b"not a record", *values[70:]])
     process = SimulatedProcess(
         made,
-        settings(linger=LONG, checkpoint_every=100, dead_letters=DeadLetterSettings(policy="fail")),
+        settings(
+            linger=LONG, checkpoint_every=100, dead_letters=dead_letter_settings(policy="fail")
+        ),
         executor=executor,
     )
     with pytest.raises(BadRecordRefused):
