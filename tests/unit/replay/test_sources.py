@@ -223,7 +223,7 @@ def test_a_file_that_is_not_an_archive(tmp_path: Path) -> None:
         list(source(written(tmp_path / "x.npz", b"nothing of the kind")))
     np.save(tmp_path / "one.npy", np.ones(3))
     (tmp_path / "one.npy").rename(tmp_path / "one.npz")
-    with pytest.raises(BrokenFile, match="is one array"):
+    with pytest.raises(BrokenFile, match="is a single array"):
         list(source(tmp_path / "one.npz"))
     np.savez(tmp_path / "objects.npz", a=np.array([{}], object), b=np.ones((1, 2)))
     with pytest.raises(BrokenFile, match=r"cannot be read as \.npz"):
