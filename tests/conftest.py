@@ -1,6 +1,6 @@
 """Rules for every test: skips are counted where nothing may be missing, and chance is fixed in CI.
 
-With STREAM_FS_NO_SKIP=1 a skipped test or test module fails and tells what was missing; without
+With STREAM_FS_NO_SKIP=1 a skipped test or test module fails with the reason; without
 it the same test is skipped with that reason.
 """
 
@@ -24,7 +24,7 @@ settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
 
 def pytest_runtest_setup() -> None:
-    # A command that was run in this process has set it; whoever looks at the log wants all of it.
+    # A command that was run in this process has set it; tests of the log read all of it.
     logging.getLogger("stream_fs").setLevel(logging.NOTSET)
 
 

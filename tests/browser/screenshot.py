@@ -127,11 +127,11 @@ class Digits:
         self._producer.flush(TIMEOUT_SECONDS)
         # The bad ones fill no chunk, so the last one may not be full.
         self._chunks += PARTITIONS * (count // CHUNK)
-        self.service.comes_to(
-            lambda: self.service.said.count("chunk committed") >= self._chunks - PARTITIONS,
+        self.service.wait_for(
+            lambda: self.service.output.count("chunk committed") >= self._chunks - PARTITIONS,
             "the chunks are not published",
         )
-        self.service.comes_to(self._settled, "there is nothing to look at yet")
+        self.service.wait_for(self._settled, "there is nothing to look at yet")
 
     def _settled(self) -> bool:
         """Whether all snapshots are in the ranking of the whole stream, and all lags are known."""

@@ -70,8 +70,8 @@ def run_fault(stream: Stream, flood: Flood) -> FaultResult:
     with _served(stream, flood.limits) as service:
         wait_until(lambda: len(stream.rankings()[stream.only]) == 1, "the first ranking")
         stream.feed([b"bad %d" % number for number in range(flood.bad)])
-        code = service.ends()
-        log = service.said
+        code = service.wait()
+        log = service.output
     if code != ExitCode.REFUSED:
         problems.append(f"it ended with {code}, not {ExitCode.REFUSED:d}")
     problems += [f"it did not log {text!r}" for text in EXPECTED_MESSAGES if text not in log]
@@ -136,7 +136,7 @@ def _served(stream: Stream, changes: Changes) -> Iterator[Service]:
 
 def _ends_again(stream: Stream, changes: Changes) -> int:
     with _served(stream, changes) as service:
-        return service.ends()
+        return service.wait()
 
 
 def _move(stream: Stream, changes: Changes, offset: int) -> None:

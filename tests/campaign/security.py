@@ -86,7 +86,7 @@ def _http(folder: Path, options: Namespace) -> Iterator[FaultResult]:
         stream = Stream(topics, _make_folder(folder / "http"))
         service = Service(stream.file({"log.level": "debug"}))
         try:
-            service.comes_to(service.ready, "it is not ready")
+            service.wait_for(service.ready, "it is not ready")
             yield from attack_http(service, options)
             service.terminate()
         finally:
@@ -102,7 +102,7 @@ def attack_http(service: Service, options: Namespace) -> Iterator[FaultResult]:
     problems = list(only_its_paths(port))
     yield FaultResult("HTTP: paths and methods", 1, shown="404 and 405", problems=tuple(problems))
     problems = list(raw_requests(port, options.seed, options.requests))
-    if MARKER.decode() in service.said:
+    if MARKER.decode() in service.output:
         problems.append("a request is in the log")
     shown = "no request is in an answer or in the log; every answer has its headers"
     yield FaultResult(

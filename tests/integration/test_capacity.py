@@ -1,4 +1,4 @@
-"""The measuring of capacity, on a stream so small that its figures mean nothing."""
+"""The capacity benchmark, on a stream too small for meaningful figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The demo, as a new user runs it: on a broker, without one, and broken off."""
+"""The demo, as a new user runs it: on a broker, without one, and interrupted."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ class Demo:
         self._output = output
 
     @property
-    def said(self) -> str:
+    def output(self) -> str:
         return self._output.read_text()
 
     def wait_for(self, what: Callable[[], bool], name: str) -> None:
         def there() -> bool:
-            assert self.process.poll() is None or what(), self.said
+            assert self.process.poll() is None or what(), self.output
             return what()
 
-        wait_until(there, f"{name}; it said: {self.said}")
+        wait_until(there, f"{name}; its output: {self.output}")
 
 
 @contextmanager
@@ -113,10 +113,10 @@ def assert_summed_up(said: str) -> None:
     )
     (rate,) = re.findall(r"^([\d,]+) records/s at full speed$", said, re.M)
     assert int(rate.replace(",", "")) > 0
-    (told,) = re.findall(
+    (counts,) = re.findall(
         r"(\d+) of the (\d+) selected features are useless ones \((\d+)%; (\d+)% of all", said
     )
-    useless, chosen, share, share_of_all = map(int, told)
+    useless, chosen, share, share_of_all = map(int, counts)
     assert useless <= 2
     assert share == round(100 * useless / chosen) < share_of_all < 50
     figures = re.findall(r"(all|the) (\d+) (?:features|selected) +(\d\.\d\d) +(\d\.\d\d)", said)
@@ -129,11 +129,11 @@ def assert_summed_up(said: str) -> None:
 def test_from_the_first_ranking_to_the_summary(tmp_path: Path, broker: Broker) -> None:
     given = {**FOREIGN, BOOTSTRAP_VARIABLE: broker.bootstrap}
     with demo(tmp_path, "--keep", **given) as running:
-        running.wait_for(lambda: "status page: " in running.said, "the service is ready")
-        running.wait_for(lambda: "ranking 1 after 300 records" in running.said, "a ranking")
-        running.wait_for(lambda: "still running" in running.said, "the summary")
-        assert_summed_up(running.said)
-        address = re.findall(r"still running: (\S+)", running.said)[0]
+        running.wait_for(lambda: "status page: " in running.output, "the service is ready")
+        running.wait_for(lambda: "ranking 1 after 300 records" in running.output, "a ranking")
+        running.wait_for(lambda: "still running" in running.output, "the summary")
+        assert_summed_up(running.output)
+        address = re.findall(r"still running: (\S+)", running.output)[0]
         with urllib.request.urlopen(address.rstrip("/") + "/readyz", timeout=30) as answer:
             assert answer.status == 200
         stream = stream_at(address)
@@ -141,24 +141,24 @@ def test_from_the_first_ranking_to_the_summary(tmp_path: Path, broker: Broker) -
         assert topics_of(stream, broker) != []
         assert groups_of(stream, broker) == [stream]
         running.process.send_signal(signal.SIGINT)
-        assert running.process.wait(120) == 0, running.said
+        assert running.process.wait(120) == 0, running.output
     assert topics_of(stream, broker) == []
     assert groups_of(stream, broker) == []
 
 
 def test_on_a_broker_of_its_own_to_the_end(tmp_path: Path) -> None:
     with demo(tmp_path, **OF_ITS_OWN) as running:
-        assert running.process.wait(300) == 0, running.said
-        assert_summed_up(running.said)
-        assert running.said.endswith("stopping the service …\n")
+        assert running.process.wait(300) == 0, running.output
+        assert_summed_up(running.output)
+        assert running.output.endswith("stopping the service …\n")
 
 
-def test_broken_off_in_the_middle_of_the_stream(tmp_path: Path) -> None:
+def test_an_interrupt_in_the_middle_of_the_stream_leaves_nothing(tmp_path: Path) -> None:
     with demo(tmp_path, **OF_ITS_OWN) as running:
         interrupt_in_the_stream(running)
 
 
-def test_broken_off_it_leaves_nothing_on_a_given_broker(tmp_path: Path, broker: Broker) -> None:
+def test_an_interrupt_leaves_nothing_on_an_existing_broker(tmp_path: Path, broker: Broker) -> None:
     with demo(tmp_path, **{BOOTSTRAP_VARIABLE: broker.bootstrap}) as running:
         stream = interrupt_in_the_stream(running)
     assert topics_of(stream, broker) == []
@@ -167,16 +167,16 @@ def test_broken_off_it_leaves_nothing_on_a_given_broker(tmp_path: Path, broker: 
 
 def interrupt_in_the_stream(running: Demo) -> str:
     """Ctrl-C as a terminal does it, to everything in the foreground; the name of the stream."""
-    running.wait_for(lambda: "ranking 1 after 300 records" in running.said, "a ranking")
-    (address,) = re.findall(r"status page: (\S+)", running.said)
+    running.wait_for(lambda: "ranking 1 after 300 records" in running.output, "a ranking")
+    (address,) = re.findall(r"status page: (\S+)", running.output)
     stream = stream_at(address)
     os.killpg(running.process.pid, signal.SIGINT)
-    assert running.process.wait(300) == 130, running.said
-    assert "Traceback" not in running.said
+    assert running.process.wait(300) == 130, running.output
+    assert "Traceback" not in running.output
     return stream
 
 
-def test_without_a_broker_it_says_so_and_runs_on_files(tmp_path: Path) -> None:
+def test_without_a_broker_the_demo_runs_on_files(tmp_path: Path) -> None:
     nothing = tmp_path / "bin"
     nothing.mkdir()
     away = {
@@ -186,15 +186,15 @@ def test_without_a_broker_it_says_so_and_runs_on_files(tmp_path: Path) -> None:
         "DOCKER_HOST": f"unix://{tmp_path}/none.sock",
     }
     with demo(tmp_path, "--keep", **away) as running:
-        assert running.process.wait(300) == 0, running.said
-        assert "there is no Kafka broker, and none can be started" in running.said
-        assert "default-jre-headless" in running.said
-        assert "29 rankings, each published once, without a gap" in running.said
-        assert "0 of the" in running.said
-        assert running.said.endswith("without a broker nothing can be kept running\n")
+        assert running.process.wait(300) == 0, running.output
+        assert "there is no Kafka broker, and none can be started" in running.output
+        assert "default-jre-headless" in running.output
+        assert "29 rankings, each published once, without a gap" in running.output
+        assert "0 of the" in running.output
+        assert running.output.endswith("without a broker nothing can be kept running\n")
 
 
-def test_broken_off_while_the_broker_starts(tmp_path: Path) -> None:
+def test_an_interrupt_during_the_start_of_the_broker_leaves_nothing(tmp_path: Path) -> None:
     scratch = tmp_path / "scratch"
     with demo(tmp_path, **OF_ITS_OWN) as running:
         running.wait_for(
@@ -202,4 +202,4 @@ def test_broken_off_while_the_broker_starts(tmp_path: Path) -> None:
             "the broker is being started",
         )
         running.process.send_signal(signal.SIGINT)
-        assert running.process.wait(60) == 130, running.said
+        assert running.process.wait(60) == 130, running.output

@@ -35,7 +35,7 @@ def sleepers(scratch: Path) -> set[int]:
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-def test_nothing_is_left_when_the_parent_dies(tmp_path: Path, how: signal.Signals) -> None:
+def test_nothing_is_left_when_the_parent_ends(tmp_path: Path, how: signal.Signals) -> None:
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     command = [sys.executable, "-c", PARENT, str(scratch)]
@@ -74,7 +74,7 @@ def test_a_directory_is_removed_with_its_owner(tmp_path: Path) -> None:
     wait_until(lambda: not mentioning(str(killed)), "its guard is gone")
 
 
-def test_the_command_dies_with_its_guard(tmp_path: Path) -> None:
+def test_the_command_ends_with_its_guard(tmp_path: Path) -> None:
     sleeper = [sys.executable, "-c", "import time; time.sleep(1000)", str(tmp_path)]
     command = GuardedCommand(sleeper, output=tmp_path / "log", scratch=tmp_path)
     wait_until(lambda: len(mentioning(str(tmp_path))) == 2, "the guard and its command run")

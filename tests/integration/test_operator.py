@@ -29,7 +29,7 @@ MADE = ("", ".state", ".rankings", ".dead-letters")
 
 
 class Operator:
-    """Somebody who types commands in a directory of their own."""
+    """Runs commands in a directory of its own."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -106,7 +106,7 @@ def test_from_an_example_to_alerts_and_back(
 
     service = Service(operator.file)
     services.append(service)
-    service.comes_to(service.ready, "it is not ready")
+    service.wait_for(service.ready, "it is not ready")
     words = ("--json", "--from-beginning", "--count", str(CHUNKS), "--timeout", "60")
     found = [json.loads(line) for line in operator.types("watch", *file, *words).splitlines()]
     assert [ranking["sequence"] for ranking in found] == list(range(1, CHUNKS + 1))
@@ -115,7 +115,7 @@ def test_from_an_example_to_alerts_and_back(
 
     alerts_evaluate(service, stream, tmp_path)
     service.send(signal.SIGTERM)
-    assert service.ends() == 0, service.said
+    assert service.wait() == 0, service.output
     (line,) = operator.types("checkpoint", "inspect", *file, "--json").splitlines()
     state: dict[str, Any] = json.loads(line)
     assert (state["chunk"], state["next_offset"]) == (CHUNKS, CHUNK * CHUNKS)
@@ -132,7 +132,7 @@ def alerts_evaluate(service: Service, stream: str, folder: Path) -> None:
             for name in names(rule["expr"]) - RECORDED - {"up"}:
                 assert re.sub("_(bucket|sum|count)$", "", name) in families
         return
-    (target,) = re.findall(r"listening.* address=http://(\S+)", service.said)
+    (target,) = re.findall(r"listening.* address=http://(\S+)", service.output)
     with running_prometheus(program, folder, target, RULE_FILES) as prometheus:
         chunks = f'stream_fs_chunks_total{{stream="{stream}", outcome="published"}}'
         assert prometheus.value(chunks) == CHUNKS

@@ -30,7 +30,7 @@ README = (ROOT / "README.md").read_text()
 
 
 class Reader:
-    """Somebody who types what the README says, in an empty directory."""
+    """Runs the commands of the README in an empty directory."""
 
     def __init__(self, directory: Path, bootstrap: str) -> None:
         self.directory = directory
@@ -107,11 +107,11 @@ class Reader:
 
 @pytest.fixture
 def reader(tmp_path: Path, broker: Broker) -> Iterator[Reader]:
-    somebody = Reader(tmp_path, broker.bootstrap)
-    yield somebody
-    if somebody.service is not None:
-        somebody.service.kill()
-        somebody.service.wait()
+    reader = Reader(tmp_path, broker.bootstrap)
+    yield reader
+    if reader.service is not None:
+        reader.service.kill()
+        reader.service.wait()
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
     for gone in admin.delete_topics([*TOPICS]).values():
         gone.exception()  # waits; a test that failed early has not made all of them

@@ -1,4 +1,4 @@
-"""Every section of the benchmark, on streams so small that its figures mean nothing."""
+"""Every section of the benchmark, on streams too small for meaningful figures."""
 
 from __future__ import annotations
 

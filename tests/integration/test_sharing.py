@@ -16,7 +16,7 @@ from tests.support.shared_broker import shared_broker
 
 
 class StoppableBroker(ExternalBroker):
-    """As whoever starts a broker has it."""
+    """The broker of the process that starts it."""
 
     def stop(self) -> None:
         pass

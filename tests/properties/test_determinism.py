@@ -26,7 +26,7 @@ def selector(layout: Layout, **setting: Any) -> MultiViewSelector:
 
 def same(one: MultiViewSelector, other: MultiViewSelector) -> None:
     assert state_bytes(one.state) == state_bytes(other.state)
-    assert repr(one) == repr(other)  # also tells how many rows are kept back
+    assert repr(one) == repr(other)  # includes the number of buffered rows
 
 
 @pytest.mark.parametrize("preset", PRESETS)

@@ -29,7 +29,7 @@ every = pytest.mark.parametrize("setting", SETTINGS, ids=str)
 
 
 def world_for(setting: dict[str, Any], seed: int = 3) -> Planted:
-    """Row norms follow a feature's mean, so for them noise must be small to be told apart."""
+    """Row norms follow a feature's mean, so for them noise must be small."""
     return Planted(seed=seed, noise_scale=0.1 if setting else 1.0)
 
 
@@ -132,7 +132,7 @@ def decode_model(matrix: NDArray[np.float64], origin: str) -> State:
 
 @pytest.mark.parametrize("larger", [0, 1])
 def test_models_weigh_as_their_data(larger: int) -> None:
-    """In one part features 0–3 tell clusters apart, in the other 4–7."""
+    """In one part features 0–3 distinguish clusters, in the other 4–7."""
     rng = np.random.default_rng(2)
     sizes = [900, 100] if larger == 0 else [100, 900]
     matrices = [

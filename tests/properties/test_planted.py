@@ -41,7 +41,7 @@ def test_what_was_planted_is_found(setting: dict[str, Any], seed: int) -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("preset", ["paper", "classical"])
 def test_row_norms_find_what_stands_out_by_its_size(preset: Any, seed: int) -> None:
-    """They follow a feature's mean, so noise must be small to be told apart."""
+    """They follow a feature's mean, so noise must be small to be distinguished."""
     world = Planted(seed=seed, noise_scale=0.1)
     chosen = chosen_for(world, preset=preset)
     scores = view_scores(run(chosen, planted_chunks(world, chosen, SIZES))[0])

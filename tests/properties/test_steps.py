@@ -95,7 +95,7 @@ POWERS = st.floats(-2, 2)
 
 @st.composite
 def subproblems(draw: st.DrawFn, *, xi: bool) -> Subproblem:
-    """With ξ, V fits U and the columns of U have unit length: there the penalty is no obstacle.
+    """With ξ, V fits U and the columns of U have unit length: there the penalty changes nothing.
 
     The square root is exact for the terms of second order; ξ's is of fourth, and far from a fit
     the step may overshoot.

@@ -210,7 +210,7 @@ def signs(seed: int, N: int) -> Matrix:
 def planted(seed: int, chunks: int, N: int = 60) -> list[tuple[list[Matrix], list[Mask], Matrix]]:
     """Each view: three features that each mark one class, noise, and last a copy of the first.
 
-    Every class marks one feature of three, so that scaling rows to unit norm tells nothing.
+    Every class marks one feature of three, so that scaling rows to unit norm changes nothing.
     With each chunk comes the soft start P made from the classes.
     """
     rng = np.random.default_rng(seed)

@@ -11,14 +11,14 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewPartitions, NewTopic
 
 TIMEOUT_SECONDS = 60.0
-"""When to give up; far more than anything takes, also on a busy machine."""
+"""Far more than anything takes, also on a busy machine."""
 _NO_LEADER = (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE)
 
 
 def flush(producer: Producer, seconds: float = TIMEOUT_SECONDS) -> None:
     """Wait until everything is written.
 
-    `Producer.flush` returns also when something else is left that the client wants to tell.
+    `Producer.flush` also returns when only events of the client are left.
     """
     deadline = time.monotonic() + seconds
     while left := producer.flush(max(0.0, deadline - time.monotonic())):
@@ -29,7 +29,7 @@ def flush(producer: Producer, seconds: float = TIMEOUT_SECONDS) -> None:
 def end_of(consumer: Consumer, topic: str, partition: int = 0) -> int:
     """The end of a partition, as this consumer sees it.
 
-    Asks again while a busy broker has told of a topic, and does not lead it yet.
+    Repeats the request while a busy broker knows a topic and does not lead it yet.
     """
     place, deadline = TopicPartition(topic, partition), time.monotonic() + TIMEOUT_SECONDS
     while True:
@@ -42,7 +42,7 @@ def end_of(consumer: Consumer, topic: str, partition: int = 0) -> int:
 
 
 class Topics:
-    """Makes topics with names that nobody else uses, and removes them in the end."""
+    """Makes topics with unique names, and removes them in the end."""
 
     def __init__(self, bootstrap: str) -> None:
         self.bootstrap = bootstrap

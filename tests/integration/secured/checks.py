@@ -41,7 +41,7 @@ FROM_FILE = '"sasl.password" = { file = "password" }\n'
 
 
 class Operator:
-    """Somebody with a configuration, whose password comes from the environment or from a file."""
+    """A client with a configuration, whose password comes from the environment or from a file."""
 
     def __init__(
         self, folder: Path, connection: Mapping[str, str], password: str = PASSWORD
@@ -137,7 +137,7 @@ def check_refused(
     listener: str,
     changes: dict[str, str],
     password: str,
-    told: list[str],
+    message: list[str],
 ) -> None:
     """Check that service and command end with the reason, and never show the password."""
     real = {k: v.format(stranger=guarded.stranger) for k, v in changes.items()}
@@ -147,7 +147,7 @@ def check_refused(
     assert service.wait(TIMEOUT_SECONDS) == 4, operator.log
     assert code == 4, said
     for output in (said, operator.log):
-        for text in told:
+        for text in message:
             assert text in output
         assert password not in output
         assert "Traceback" not in output

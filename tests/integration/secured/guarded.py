@@ -1,4 +1,4 @@
-"""A broker that asks for TLS and a password, with good and with bad certificates."""
+"""A broker that requires TLS and a password, with valid and with invalid certificates."""
 
 from __future__ import annotations
 

@@ -88,20 +88,20 @@ def test_the_service_runs_through_it(guarded: Guarded, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("listener", "changes", "password", "told"), REFUSED.values(), ids=list(REFUSED)
+    ("listener", "changes", "password", "message"), REFUSED.values(), ids=list(REFUSED)
 )
-def test_who_is_not_let_in_is_told_why(
+def test_refused_clients_get_the_reason(
     guarded: Guarded,
     tmp_path: Path,
     listener: str,
     changes: dict[str, str],
     password: str,
-    told: list[str],
+    message: list[str],
 ) -> None:
-    check_refused(guarded, tmp_path, listener, changes, password, told)
+    check_refused(guarded, tmp_path, listener, changes, password, message)
 
 
-def test_an_authority_that_cannot_be_read_is_a_wrong_configuration(
+def test_an_unreadable_certificate_authority_is_a_configuration_error(
     guarded: Guarded, tmp_path: Path
 ) -> None:
     nowhere = {"kafka.properties.ssl.ca.location": str(tmp_path / "nowhere.pem")}

@@ -46,7 +46,7 @@ def stream(make_stream: MakeStream) -> Stream:
 
 @pytest.fixture
 def member() -> Iterator[MakeMember]:
-    """Makes members, and takes away those that the test has left alive."""
+    """Makes members, and kills those that the test has left running."""
     made: list[Member] = []
 
     def make(*arguments: Any, **options: Any) -> Member:
@@ -55,12 +55,12 @@ def member() -> Iterator[MakeMember]:
 
     yield make
     for one in made:
-        one.die()
+        one.kill()
 
 
 @pytest.fixture
 def service() -> Iterator[MakeService]:
-    """Starts processes, and ends those that the test has left alive."""
+    """Starts processes, and kills those that the test has left running."""
     made: list[Service] = []
 
     def make(

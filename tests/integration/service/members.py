@@ -17,12 +17,12 @@ from stream_fs.service.observability.metrics import MetricsObserver
 from tests.integration.service.stream import Changes, Stream
 from tests.support.topics import TIMEOUT_SECONDS
 
-Told = TypeVar("Told")
+EventType = TypeVar("EventType")
 MakeTransport = Callable[[ClientSettings, str, Callable[[str], str]], Transport]
 
 
 class Member:
-    """A worker, what it has told, and what is to happen at the steps of its commits."""
+    """A worker, its events, and actions at the steps of its commits."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class Member:
         )
 
     def at(self, step: str, times: int, action: Callable[[], None]) -> None:
-        """Do something when this step of a commit is reached for the given time, from 1."""
+        """Call an action at the given occurrence of a step, counted from 1."""
         self._planned.append((step, times, action))
 
     def until(self, condition: Callable[[], bool], what: str) -> None:
@@ -67,26 +67,26 @@ class Member:
         self.until(lambda: self.phase() == "running", "running")
 
     def stop(self) -> None:
-        """In order."""
+        """Shut down gracefully."""
         self.alive = False
         self.worker.stop()
 
-    def die(self) -> None:
-        """Be gone, without a commit, a snapshot or an abort.
+    def kill(self) -> None:
+        """End without a commit, a snapshot or an abort.
 
-        Only the group is told, so that others need not wait until it notices.
+        Only the group is notified, so that others need not wait for the session timeout.
         """
         if self.alive:
             self.alive = False
             source = self.worker._input
-            source._assignment = _Nobody()  # type: ignore[attr-defined]  # Kafka's has one
+            source._assignment = _NoAssignment()  # type: ignore[attr-defined]  # Kafka's has one
             source.close()
 
-    def of(self, kind: type[Told]) -> list[Told]:
+    def of(self, kind: type[EventType]) -> list[EventType]:
         return [event for event in self.events if isinstance(event, kind)]
 
     def phase(self) -> str | None:
-        """Of the only task; None without one."""
+        """The phase of the only task; None without one."""
         tasks = self.worker.tasks
         return tasks[0].phase if tasks else None
 
@@ -120,7 +120,7 @@ class Member:
         reached = self.stream.reached
         if isinstance(event, events.ChunkCommitted):
             reached[event.partition] = max(reached[event.partition], event.ranking.chunk)
-        elif isinstance(event, events.Restored):  # somebody else may have committed the last ones
+        elif isinstance(event, events.Restored):  # another member may have committed the last ones
             last = event.chunk + event.behind
             reached[event.partition] = max(reached[event.partition], last)
 
@@ -132,8 +132,8 @@ class Member:
                     action()
 
 
-class _Nobody:
-    """In the place of a worker that is dead."""
+class _NoAssignment:
+    """The assignment of a killed worker."""
 
     def assigned(self, partitions: Sequence[Partition]) -> None:
         pass
@@ -150,7 +150,7 @@ def together(members: Sequence[Member], condition: Callable[[], bool], what: str
     deadline = time.monotonic() + TIMEOUT_SECONDS
     while not condition():
         if time.monotonic() > deadline:
-            told: list[list[Any]] = [member.events[-5:] for member in members]
-            raise TimeoutError(f"{what}; the last events: {told}")
+            last_events: list[list[Any]] = [member.events[-5:] for member in members]
+            raise TimeoutError(f"{what}; the last events: {last_events}")
         for member in members:
             member.worker.run_once()

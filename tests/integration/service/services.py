@@ -1,4 +1,4 @@
-"""The service as a process of its own: its pages, its signals, what it says, and how it ends."""
+"""The service as a process of its own: its pages, signals, output and exit code."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ COMMAND: Final = ("-m", "stream_fs.cli")
 
 
 class Service:
-    """`stream-fs run`, or a program that begins in another way."""
+    """`stream-fs run`, or another program with the same arguments."""
 
     def __init__(self, configuration: Path, program: Sequence[str] = COMMAND) -> None:
         self.configuration = configuration
@@ -46,32 +46,32 @@ class Service:
         return self._process.poll()
 
     @property
-    def said(self) -> str:
-        """All that it has written to standard error."""
+    def output(self) -> str:
+        """Its standard error so far."""
         return self._log.read_text(encoding="utf-8")
 
-    def says(self, text: str) -> None:
+    def wait_for_output(self, text: str) -> None:
         """Wait for a text on standard error."""
-        self.comes_to(lambda: text in self.said, f"it does not say {text!r}")
+        self.wait_for(lambda: text in self.output, f"no output {text!r}")
 
-    def comes_to(self, condition: Callable[[], bool], what: str) -> None:
+    def wait_for(self, condition: Callable[[], bool], what: str) -> None:
         """Wait for a condition while it runs."""
 
         def met() -> bool:
-            assert self._process.poll() is None, f"it has ended: {self.said}"
+            assert self._process.poll() is None, f"it has ended: {self.output}"
             return condition()
 
         try:
             wait_until(met, what)
         except TimeoutError as error:
-            error.add_note(self.said)
+            error.add_note(self.output)
             raise
 
     @property
     def address(self) -> str:
-        """Where its pages are."""
-        self.says("listening")
-        (address,) = re.findall(r"listening.* address=(\S+)", self.said)
+        """The address of its HTTP server."""
+        self.wait_for_output("listening")
+        (address,) = re.findall(r"listening.* address=(\S+)", self.output)
         return str(address)
 
     def get(self, path: str) -> tuple[int, str]:
@@ -90,16 +90,16 @@ class Service:
         self._process.send_signal(number)
 
     def terminate(self) -> None:
-        """End it in order."""
+        """Shut it down gracefully."""
         self.send(signal.SIGTERM)
-        assert self.ends() == 0, self.said
+        assert self.wait() == 0, self.output
 
-    def ends(self) -> int:
-        """Its exit code, when it has ended by itself."""
+    def wait(self) -> int:
+        """Wait for its end; its exit code."""
         try:
             return self._process.wait(TIMEOUT_SECONDS)
         except subprocess.TimeoutExpired:
-            raise TimeoutError(f"it does not end; it said: {self.said}") from None
+            raise TimeoutError(f"it does not end; its output: {self.output}") from None
 
     def kill(self) -> None:
         self._process.kill()

@@ -1,4 +1,4 @@
-"""The state topic of a stream, as somebody finds it who damages it."""
+"""Reads and damages the state topic of a stream."""
 
 from __future__ import annotations
 

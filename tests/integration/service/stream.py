@@ -1,4 +1,4 @@
-"""A stream of a test's own: its configuration and topics, what goes in and what comes out."""
+"""A stream of a test's own: its configuration, topics, input and output."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class Stream:
         ]
         self.fed: dict[Partition, list[Message]] = {place: [] for place in self.partitions}
         self.reached: dict[Partition, int] = defaultdict(int)
-        """The last committed chunk that any member has told of."""
+        """The last committed chunk in the events of all members."""
         self._began = round(time.time() * 1000) - 3_600_000
         # Silent: the broker may be stopped on purpose.
         address = {"bootstrap.servers": topics.bootstrap, "log_level": 0}
@@ -189,7 +189,7 @@ class Stream:
         key: bytes | None = None,
         headers: Headers | None = None,
     ) -> None:
-        """Append records, a second apart if not told; each has a key and headers of its own."""
+        """Append records, a second apart by default; each has a key and headers of its own."""
         place = self.only if partition is None else partition
         known = self.fed[place]
         first = len(known)
@@ -296,6 +296,6 @@ class _Expected:
 
     def __call__(self, error: KafkaError | None, message: Produced) -> None:
         assert error is None, error
-        # Nobody tells it of a record that was written before, when only the answer was lost.
+        # The offset is unknown for a record that was written while its answer was lost.
         offset = message.offset()
         assert offset in (None, self._offset), f"{offset} in place of {self._offset}"

@@ -59,9 +59,9 @@ def test_every_kind_of_bad_record_becomes_a_dead_letter(
     sent = stream.fed[stream.only][20 : 20 + len(BAD)]
     for letter, message, reason in zip(letters, sent, BAD, strict=True):
         assert (letter.key, letter.value) == (message.key, message.value)
-        own, told = letter.headers[: len(message.headers)], letter.headers[len(message.headers) :]
+        own, added = letter.headers[: len(message.headers)], letter.headers[len(message.headers) :]
         assert own == message.headers
-        headers = {name: (value or b"").decode() for name, value in told}
+        headers = {name: (value or b"").decode() for name, value in added}
         assert headers.pop("stream-fs-detail")
         assert headers == {
             "stream-fs-reason": reason,
@@ -75,7 +75,7 @@ def test_every_kind_of_bad_record_becomes_a_dead_letter(
     assert_undisturbed(stream, 2)
 
 
-def test_records_that_no_dead_letter_can_carry_are_shortened(
+def test_records_too_large_for_a_dead_letter_are_shortened(
     make_stream: MakeStream, member: MakeMember
 ) -> None:
     """Brokers check sizes after compression, the client before it."""
@@ -109,7 +109,7 @@ def test_records_that_no_dead_letter_can_carry_are_shortened(
     assert_undisturbed(stream, 2)
 
 
-def test_of_many_large_bad_records_the_last_ones_are_shortened(
+def test_the_last_of_many_large_bad_records_are_shortened(
     make_stream: MakeStream, member: MakeMember
 ) -> None:
     """Held and sent at once would be 27 MB; the service goes on, after a crash as well."""
@@ -121,7 +121,7 @@ def test_of_many_large_bad_records_the_last_ones_are_shortened(
     first.at("records sent", 2, crash)
     with pytest.raises(Crash):
         first.until(lambda: False, "the crash")
-    first.die()
+    first.kill()
     second = member(stream)
     second.completes(2)
     letters = stream.letters()[stream.only]
@@ -130,7 +130,7 @@ def test_of_many_large_bad_records_the_last_ones_are_shortened(
     assert_undisturbed(stream, 2)
 
 
-def test_a_record_that_the_client_does_not_decompress_names_the_ways_out(
+def test_the_error_for_a_record_that_cannot_be_decompressed_has_its_remedies(
     make_stream: MakeStream, member: MakeMember
 ) -> None:
     """A few kilobytes in the topic, and above a limit of the client that a property raises."""
@@ -142,7 +142,7 @@ def test_a_record_that_the_client_does_not_decompress_names_the_ways_out(
     one = member(stream)
     with pytest.raises(FatalError, match=r"at 40 .* reset .*--keep-model --to-offset") as caught:
         one.until(lambda: False, "the large record")
-    one.die()
+    one.kill()
     assert "raise receive.message.max.bytes in kafka.properties" in str(caught.value)
 
     larger = dict(stream.configuration().kafka.properties) | {
@@ -173,7 +173,7 @@ def cuts(letter: Published) -> dict[str, str]:
     }
 
 
-def test_a_chunk_that_is_not_committed_takes_its_dead_letters_with_it(
+def test_the_dead_letters_of_an_uncommitted_chunk_are_not_published(
     stream: Stream, member: MakeMember
 ) -> None:
     stream.feed([*chunks(1), b"first"])
@@ -189,14 +189,14 @@ def test_a_chunk_that_is_not_committed_takes_its_dead_letters_with_it(
     assert_undisturbed(stream, 2)
 
 
-def test_the_first_bad_record_is_the_end_where_the_policy_says_so(
+def test_the_first_bad_record_stops_the_stream_with_policy_fail(
     stream: Stream, member: MakeMember
 ) -> None:
     stream.feed([*chunks(1), b"bad"])
     strict = member(stream, {"dead_letters.policy": "fail"})
     with pytest.raises(BadRecordRefused) as caught:
         strict.until(lambda: False, "the bad record")
-    strict.die()
+    strict.kill()
     assert f"{stream.only} at offset {FIRST} is bad (malformed: " in str(caught.value)
     assert "dead_letters.policy is 'fail'" in str(caught.value)
     assert f"--keep-model --to-offset {FIRST + 1}`" in str(caught.value)
@@ -207,7 +207,7 @@ def test_the_first_bad_record_is_the_end_where_the_policy_says_so(
     assert_undisturbed(stream, 2)
 
 
-def test_a_flood_of_bad_records_is_the_end_and_skipping_a_way_out(
+def test_a_flood_of_bad_records_stops_the_stream_and_skipping_continues_it(
     stream: Stream, member: MakeMember
 ) -> None:
     flood = 12
@@ -218,7 +218,7 @@ def test_a_flood_of_bad_records_is_the_end_and_skipping_a_way_out(
     stream.feed([b"bad"] * flood)
     with pytest.raises(PoisonFlood) as caught:
         one.until(lambda: False, "the flood")
-    one.die()
+    one.kill()
     message = str(caught.value)
     assert f"{flood} of the {flood} records since offset {FIRST} " in message
     assert f"of {stream.only} are bad" in message
@@ -241,7 +241,7 @@ def test_a_flood_of_bad_records_is_the_end_and_skipping_a_way_out(
     assert_undisturbed(stream, 2, skip)
 
 
-def test_too_many_bad_records_in_an_open_chunk_are_the_end(
+def test_too_many_bad_records_in_an_open_chunk_stop_the_stream(
     stream: Stream, member: MakeMember
 ) -> None:
     """However many good ones there are."""

@@ -14,16 +14,16 @@ from tests.integration.service.stream import CHUNK, DIMENSIONS, Stream, chunks, 
 from tests.integration.service.undisturbed import assert_undisturbed
 
 
-def test_what_would_not_add_up_is_refused(stream: Stream, member: MakeMember) -> None:
+def test_an_incompatible_configuration_is_refused(stream: Stream, member: MakeMember) -> None:
     stream.feed(chunks(2))
     first = member(stream)
     first.completes(2)
-    first.die()
+    first.kill()
     for changes, differences in REFUSED:
         changed = member(stream, changes)
         with pytest.raises(ConfigurationChanged) as caught:
             changed.runs()
-        changed.die()
+        changed.kill()
         assert set(differences) <= set(caught.value.differences), caught.value
         assert "checkpoint reset" in str(caught.value)
     stream.feed(chunks(3)[-CHUNK:])
@@ -44,7 +44,7 @@ def test_names_and_output_may_change(stream: Stream, member: MakeMember) -> None
     stream.feed(chunks(2))
     first = member(stream)
     first.completes(2)
-    first.die()
+    first.kill()
     before = stream.rankings()[stream.only]
     stream.feed(chunks(3)[-CHUNK:])
     names = [f"feature {number}" for number in range(DIMENSIONS["b"])]

@@ -37,16 +37,16 @@ def unreachable(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_before_it_has_begun_ends_it_in_order(
+def test_a_signal_before_the_start_ends_with_exit_code_0(
     make_stream: MakeStream, service: MakeService, number: signal.Signals
 ) -> None:
     """At once, although it is waiting for a broker."""
     waiting = {"kafka.bootstrap": NOWHERE, "kafka.call_timeout": 90.0}
     one = service(make_stream(create=False), waiting)
-    one.says("starting")
+    one.wait_for_output("starting")
     one.send(number)
-    assert one.ends() == 0, one.said
-    assert "stopped before startup was complete" in one.said
+    assert one.wait() == 0, one.output
+    assert "stopped before startup was complete" in one.output
 
 
 def test_topics_that_are_missing_or_wrong_are_named(
@@ -55,12 +55,12 @@ def test_topics_that_are_missing_or_wrong_are_named(
     stream = make_stream(create=False)
     (topic,) = stream.inputs
     first = service(stream)
-    assert first.ends() == 1
-    assert f"topic {topic} does not exist: check stream.topics, or create it" in first.said
+    assert first.wait() == 1
+    assert f"topic {topic} does not exist: check stream.topics, or create it" in first.output
     names = [f"{topic}.state", f"{stream.name}.rankings", f"{stream.name}.dead-letters"]
     for name in names:
         assert (
-            f"topic {name} does not exist: create it with `stream-fs topics create`" in first.said
+            f"topic {name} does not exist: create it with `stream-fs topics create`" in first.output
         )
 
     wrong = [
@@ -72,27 +72,27 @@ def test_topics_that_are_missing_or_wrong_are_named(
         made.result(TIMEOUT_SECONDS)
     stream.create(1)  # what is missing
     second = service(stream)
-    assert second.ends() == 1
-    for complaint in (
+    assert second.wait() == 1
+    for problem in (
         f"topic {topic} has cleanup.policy=compact, and needs delete",
         f"topic {topic}.state has 1 partitions, and needs 2",
         f"topic {topic}.state has cleanup.policy=delete, and needs compact",
         f"topic {stream.name}.rankings has cleanup.policy=delete, and needs compact",
     ):
-        assert complaint in second.said
-    assert "does not exist" not in second.said
+        assert problem in second.output
+    assert "does not exist" not in second.output
     for deleted in stream.topics.admin.delete_topics([topic, *names[:2]]).values():
         deleted.result(TIMEOUT_SECONDS)
 
 
-def test_a_signal_ends_it_in_order(stream: Stream, service: MakeService) -> None:
+def test_a_signal_shuts_the_service_down_gracefully(stream: Stream, service: MakeService) -> None:
     stream.feed(chunks(2))
     one = service(stream)
-    one.comes_to(one.ready, "it is not ready")
+    one.wait_for(one.ready, "it is not ready")
     rankings = stream.configuration().output.topic
-    one.comes_to(lambda: stream.end(rankings) == 4, "two rankings and their markers")
-    one.says("chunk committed stream=" + stream.name)
-    one.comes_to(lambda: one.said.count("chunk committed") == 2, "both chunks are committed")
+    one.wait_for(lambda: stream.end(rankings) == 4, "two rankings and their markers")
+    one.wait_for_output("chunk committed stream=" + stream.name)
+    one.wait_for(lambda: one.output.count("chunk committed") == 2, "both chunks are committed")
     assert one.get("/healthz") == (200, "ok\n")
     assert (
         f'stream_fs_chunks_total{{outcome="published",partition="0",stream="{stream.name}"'
@@ -100,14 +100,14 @@ def test_a_signal_ends_it_in_order(stream: Stream, service: MakeService) -> None
     )
     assert [at.chunk for at in read_state(stream).progress.snapshots] == [1, 0]
     one.send(signal.SIGTERM)
-    assert one.ends() == 0
-    assert "stopped" in one.said
+    assert one.wait() == 0
+    assert "stopped" in one.output
     assert [at.chunk for at in read_state(stream).progress.snapshots] == [2, 1]
     assert group_members(stream) == 0
     assert_undisturbed(stream, 2)
 
 
-def test_what_would_falsify_the_model_is_refused(
+def test_a_change_that_would_falsify_the_model_is_refused(
     stream: Stream, member: MakeMember, service: MakeService
 ) -> None:
     stream.feed(chunks(5))
@@ -161,10 +161,10 @@ CHANGED = [
 
 def refused(stream: Stream, service: Service, *texts: str) -> None:
     """It ends with the code of a refusal, says why and what to do, and leaves the group."""
-    assert service.ends() == 3, service.said
+    assert service.wait() == 3, service.output
     for text in texts:
-        assert text in service.said
-    assert "Traceback" not in service.said
+        assert text in service.output
+    assert "Traceback" not in service.output
     assert group_members(stream) == 0
 
 
@@ -175,11 +175,11 @@ def group_members(stream: Stream) -> int:
 
 def test_a_second_signal_ends_it_at_once(stream: Stream, service: MakeService) -> None:
     one = service(stream, program=("-c", SLOW_TO_STOP))
-    one.comes_to(one.ready, "it is not ready")
+    one.wait_for(one.ready, "it is not ready")
     one.send(signal.SIGTERM)
-    one.says("about to stop")
+    one.wait_for_output("about to stop")
     one.send(signal.SIGTERM)
-    assert one.ends() == 128 + signal.SIGTERM
+    assert one.wait() == 128 + signal.SIGTERM
 
 
 SLOW_TO_STOP = """
@@ -196,7 +196,7 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
-def test_a_client_that_hangs_ends_it(stream: Stream, service: MakeService) -> None:
+def test_a_hanging_client_ends_the_process(stream: Stream, service: MakeService) -> None:
     limits = {
         # Also for the first look at the topics, which a busy broker must have answered by then.
         "kafka.transaction_timeout": 10.0,
@@ -204,9 +204,9 @@ def test_a_client_that_hangs_ends_it(stream: Stream, service: MakeService) -> No
         "service.watchdog_seconds": 12.0,
     }
     one = service(stream, limits, program=("-c", HANGING_CLIENT))
-    assert one.ends() == 70, one.said
-    assert "a client call hangs; exiting" in one.said
-    assert "in never_answers" in one.said, "where it hangs"
+    assert one.wait() == 70, one.output
+    assert "a client call hangs; exiting" in one.output
+    assert "in never_answers" in one.output, "where it hangs"
 
 
 HANGING_CLIENT = """
@@ -222,7 +222,7 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
-def test_a_transaction_of_several_slow_calls_does_not_end_it(
+def test_a_transaction_of_several_slow_calls_does_not_end_the_process(
     stream: Stream, service: MakeService
 ) -> None:
     """Each call keeps its time limit; together they take longer than the watchdog waits."""
@@ -233,7 +233,7 @@ def test_a_transaction_of_several_slow_calls_does_not_end_it(
     }
     stream.feed(chunks(1))
     one = service(stream, limits, program=("-c", SLOW_BROKER))
-    one.comes_to(lambda: 'outcome="published"' in one.get("/metrics")[1], "the chunk is published")
+    one.wait_for(lambda: 'outcome="published"' in one.get("/metrics")[1], "the chunk is published")
     one.terminate()
 
 
@@ -264,7 +264,7 @@ sys.exit(main(sys.argv[1:]))
 
 
 def test_a_broker_that_cannot_be_reached_is_named(unreachable: Service) -> None:
-    assert unreachable.ends() == 4, unreachable.said
-    assert f"kafka.bootstrap={NOWHERE}" in unreachable.said
-    assert "Connection refused" in unreachable.said
-    assert "Traceback" not in unreachable.said
+    assert unreachable.wait() == 4, unreachable.output
+    assert f"kafka.bootstrap={NOWHERE}" in unreachable.output
+    assert "Connection refused" in unreachable.output
+    assert "Traceback" not in unreachable.output

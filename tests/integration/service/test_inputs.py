@@ -68,7 +68,7 @@ def _sparse(views: dict[str, Any], format: Any) -> bytes:
     return encode_record({**everywhere, **absent}, format=format)
 
 
-def test_a_span_of_time_closes_chunks(make_stream: MakeStream, member: MakeMember) -> None:
+def test_chunks_are_closed_by_time(make_stream: MakeStream, member: MakeMember) -> None:
     stream = make_stream({"chunk.max_span": 10.0})
     times = [
         *range(0, FIRST * 1000, 1000),  # the first chunk is formed by its count alone
@@ -83,7 +83,7 @@ def test_a_span_of_time_closes_chunks(make_stream: MakeStream, member: MakeMembe
     stream.feed(values[:half], timestamps=times[:half])
     first = member(stream)
     first.completes(2)
-    first.die()
+    first.kill()
     stream.feed(values[half:], timestamps=times[half:])
     second = member(stream)
     second.completes(4)

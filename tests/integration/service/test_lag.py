@@ -50,8 +50,8 @@ def test_the_lag_is_zero_when_everything_was_read_and_positive_otherwise(
     for count in (3, 2):
         backend.transaction(producer, stream.only, values[:count], commit=False)
     one = service(stream, program=("-c", PROGRAM))
-    one.comes_to(lambda: one.said.count("chunk committed") == 2, "two chunks")
-    one.comes_to(lambda: lag(one, stream) == 0, "the lag of a partition that was read")
+    one.wait_for(lambda: one.output.count("chunk committed") == 2, "two chunks")
+    one.wait_for(lambda: lag(one, stream) == 0, "the lag of a partition that was read")
 
     hold = one.configuration.with_suffix(".hold")
     hold.touch()
@@ -61,6 +61,6 @@ def test_the_lag_is_zero_when_everything_was_read_and_positive_otherwise(
         backend.transaction(producer, stream.only, values[:CHUNK], commit=True)
         return (lag(one, stream) or 0) > CHUNK
 
-    one.comes_to(more_arrives_than_is_read, "a lag")
+    one.wait_for(more_arrives_than_is_read, "a lag")
     hold.unlink()
-    one.comes_to(lambda: lag(one, stream) == 0, "the lag of a backlog that was read")
+    one.wait_for(lambda: lag(one, stream) == 0, "the lag of a backlog that was read")

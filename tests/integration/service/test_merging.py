@@ -1,4 +1,4 @@
-"""The ranking of the whole stream: whoever dies, joins or leaves, it goes on without a gap."""
+"""The ranking of the whole stream continues without a gap when members crash, join or leave."""
 
 from __future__ import annotations
 
@@ -68,36 +68,38 @@ def test_all_partitions_of_all_topics_are_merged(
 
 
 @pytest.mark.parametrize("step", ["merge begun", "merge sent", "merge committed"])
-def test_an_owner_that_dies_in_the_midst_of_it_has_an_heir(
+def test_another_member_continues_after_a_crash_at_any_step_of_a_merge(
     step: str, make_stream: MakeStream, member: MakeMember
 ) -> None:
     stream = make_stream(QUICK, partitions=2)
     stream.feed_all(1)
     first = member(stream)
     first.until(lambda: merged_up_to(stream, 1), "the first merged ranking")
-    first.at(step, 1, die)
+    first.at(step, 1, crash)
     stream.feed_all(2, seed=1)
-    with pytest.raises(Death):
-        first.until(lambda: False, "its death")
-    first.die()
+    with pytest.raises(Crash):
+        first.until(lambda: False, "its crash")
+    first.kill()
     stream.feed_all(1, seed=2)
-    heir = member(stream)
-    heir.until(lambda: has_merged(heir, 4), "the end")
-    (taken,) = heir.of(events.MergeAcquired)
-    assert taken.sequence == len(stream.merged()) - len(heir.of(events.MergedCommitted))
+    successor = member(stream)
+    successor.until(lambda: has_merged(successor, 4), "the end")
+    (taken,) = successor.of(events.MergeAcquired)
+    assert taken.sequence == len(stream.merged()) - len(successor.of(events.MergedCommitted))
     assert_series(stream)
     assert_undisturbed(stream, 4)
 
 
-class Death(BaseException):
+class Crash(BaseException):
     """Nothing catches this on the way out."""
 
 
-def die() -> None:
-    raise Death
+def crash() -> None:
+    raise Crash
 
 
-def test_a_killed_owner_has_an_heir(make_stream: MakeStream, service: MakeService) -> None:
+def test_another_process_continues_after_the_owner_is_killed(
+    make_stream: MakeStream, service: MakeService
+) -> None:
     stream = make_stream(QUICK, partitions=4)
     load = Load(stream)
     members = [service(stream), service(stream)]
@@ -105,9 +107,9 @@ def test_a_killed_owner_has_an_heir(make_stream: MakeStream, service: MakeServic
     load.until(lambda: len(stream.merged()) >= 3, "merged rankings")
     load.until(lambda: sum(map(merges, members)) == 1, "one merges")
     (owner,) = [one for one in members if merges(one)]
-    (heir,) = [one for one in members if one is not owner]
+    (successor,) = [one for one in members if one is not owner]
     owner.kill()
-    load.until(lambda: merges(heir), "the other one merges")
+    load.until(lambda: merges(successor), "the other one merges")
     count = len(stream.merged())
     load.until(lambda: len(stream.merged()) >= count + 3, "it goes on")
     load.end()
@@ -142,7 +144,7 @@ def test_the_group_grows_and_shrinks_under_load(
     assert_undisturbed(stream, load.chunks)
 
 
-def test_partitions_that_are_added_join(make_stream: MakeStream, member: MakeMember) -> None:
+def test_added_partitions_are_merged(make_stream: MakeStream, member: MakeMember) -> None:
     stream = make_stream({**QUICK, "kafka.properties": FRESH}, partitions=1)
     stream.feed_all(1)
     one = member(stream)
@@ -156,25 +158,25 @@ def test_partitions_that_are_added_join(make_stream: MakeStream, member: MakeMem
     assert_series(stream)
 
 
-def test_a_zombie_merges_nothing(make_stream: MakeStream, member: MakeMember) -> None:
+def test_a_fenced_member_merges_nothing(make_stream: MakeStream, member: MakeMember) -> None:
     stream = make_stream(QUICK, partitions=2)
     stream.feed_all(1)
-    zombie = member(stream)
-    zombie.until(lambda: merged_up_to(stream, 1), "the first merged ranking")
-    heirs: list[Member] = []
+    stopped_member = member(stream)
+    stopped_member.until(lambda: merged_up_to(stream, 1), "the first merged ranking")
+    successors: list[Member] = []
 
     def sleep() -> None:
-        """Meanwhile somebody else takes the merge over, and goes on."""
-        source = zombie.worker._input
+        """Stay without polls until another member has acquired the merge and continued."""
+        source = stopped_member.worker._input
         source._consumer.unsubscribe()  # type: ignore[attr-defined]  # Kafka's has one
-        heirs.append(member(stream))
-        heirs[0].until(lambda: has_merged(heirs[0], 3), "the heir's")
+        successors.append(member(stream))
+        successors[0].until(lambda: has_merged(successors[0], 3), "the successor's")
 
-    zombie.at("merge sent", 1, sleep)
+    stopped_member.at("merge sent", 1, sleep)
     stream.feed_all(2, seed=1)
-    zombie.until(lambda: bool(zombie.of(events.MergeFailed)), "being fenced")
-    assert [event.outcome for event in zombie.of(events.MergeFailed)] == ["fenced"]
-    zombie.die()
+    stopped_member.until(lambda: bool(stopped_member.of(events.MergeFailed)), "being fenced")
+    assert [event.outcome for event in stopped_member.of(events.MergeFailed)] == ["fenced"]
+    stopped_member.kill()
     assert merged_up_to(stream, 3)
     assert_series(stream)
     assert_undisturbed(stream, 3)
@@ -215,7 +217,7 @@ class Load:
 def holds(service: Service) -> int:
     """Partitions that a process has now and has restored, by its own account."""
     held = set()
-    for line in service.said.splitlines():
+    for line in service.output.splitlines():
         place = line.partition("partition=")[2].partition(" ")[0]
         if "task is running" in line:
             held.add(place)
@@ -226,5 +228,5 @@ def holds(service: Service) -> int:
 
 def merges(service: Service) -> bool:
     """Whether the merge is a process's duty, by its own account."""
-    said = service.said  # it may give up what it has not taken over yet
+    said = service.output  # it may give up what it has not taken over yet
     return said.rfind("merge acquired") > said.rfind("merge released")

@@ -42,7 +42,7 @@ def caught_up(service: Service, stream: Stream, good: int, chunks: int) -> Scrap
         counted = sum(scraped.by("stream_fs_chunks_total", "outcome").values())
         return read == good and counted == chunks and scraped("stream_fs_lag_records") == 0
 
-    service.comes_to(done, f"{good} good records are read, and {chunks} chunks are done")
+    service.wait_for(done, f"{good} good records are read, and {chunks} chunks are done")
     return scraped
 
 
@@ -64,7 +64,7 @@ def leading_overlap(stream: Stream) -> dict[str, Any]:
     return overlap
 
 
-def test_every_metric_tells_what_was_really_done(stream: Stream, service: MakeService) -> None:
+def test_every_metric_has_the_measured_value(stream: Stream, service: MakeService) -> None:
     began = time.time()
     folded = list(rows(FIRST + (CHUNKS - 1) * CHUNK))
     good = [encode_record(views) for views in folded]
@@ -121,7 +121,7 @@ def test_every_metric_tells_what_was_really_done(stream: Stream, service: MakeSe
     newest = read_state(stream).snapshots[0]
     assert scraped("stream_fs_snapshot_bytes") == sum(len(value or b"") for _, value in newest)
 
-    # --- life ---
+    # --- lifecycle ---
     phases = scraped.by("stream_fs_task_phase", "phase")
     assert phases == {**dict.fromkeys(phases, 0), "running": 1}
     assert scraped.by("stream_fs_restores_total", "outcome") == {"new": 1}
@@ -145,7 +145,7 @@ def test_every_metric_tells_what_was_really_done(stream: Stream, service: MakeSe
     after_a_crash_it_counts_anew(one, stream, service, len(good) + WAITING)
 
 
-def test_the_metrics_of_the_merge_tell_what_the_rankings_topic_holds(
+def test_the_metrics_of_the_merge_match_the_rankings_topic(
     make_stream: MakeStream, service: MakeService
 ) -> None:
     began = time.time()
@@ -161,17 +161,17 @@ def test_the_metrics_of_the_merge_tell_what_the_rankings_topic_holds(
         sequences = [source["sequence"] for source in merged[-1]["sources"]] if merged else []
         return sequences == [CHUNKS, CHUNKS]
 
-    one.comes_to(all_merged, "the last chunks are merged")
+    one.wait_for(all_merged, "the last chunks are merged")
     of = {"stream": stream.name}
     scraped = Scraped(one, stream)
 
-    def told() -> bool:
-        """It is told a moment after it is committed."""
+    def counted() -> bool:
+        """The metrics follow a moment after the commit."""
         nonlocal scraped
         scraped = Scraped(one, stream)
         return scraped.plain("stream_fs_merged_rankings_total", **of) == len(merged)
 
-    one.comes_to(told, "the last merged ranking is told")
+    one.wait_for(counted, "the last merged ranking is counted")
     assert scraped.plain("stream_fs_merge_seconds_count", **of) == len(merged)
     assert 0 < scraped.plain("stream_fs_merge_seconds_sum", **of) < time.time() - began
     assert scraped.plain("stream_fs_merge_sources", **of) == len(merged[-1]["sources"]) == 2
@@ -183,8 +183,8 @@ def test_the_metrics_of_the_merge_tell_what_the_rankings_topic_holds(
     assert stream.merged() == merged
 
     stream.feed(chunks(CHUNKS)[-CHUNK:], stream.partitions[0])
-    one.comes_to(lambda: len(stream.merged()) > len(merged), "another merged ranking")
-    one.comes_to(
+    one.wait_for(lambda: len(stream.merged()) > len(merged), "another merged ranking")
+    one.wait_for(
         lambda: Scraped(one, stream).plain("stream_fs_last_merge_timestamp_seconds", **of) > last,
         "a later time",
     )

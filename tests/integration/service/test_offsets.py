@@ -16,7 +16,7 @@ from tests.support.topics import TIMEOUT_SECONDS
 
 
 @pytest.mark.parametrize("moved_to", [7, 1_000_000])
-def test_offsets_of_the_group_that_somebody_moved_are_put_right(
+def test_changed_group_offsets_are_corrected(
     moved_to: int, stream: Stream, member: MakeMember
 ) -> None:
     stream.feed(chunks(2))
@@ -36,7 +36,7 @@ def test_offsets_of_the_group_that_somebody_moved_are_put_right(
         events.GroupOffsetDiffers(stream.only, group=moved_to, state=committed)
     ]
     wait_until(lambda: group_offset(stream) == committed, "the group learns of the state's offset")
-    second.die()
+    second.kill()
 
     stream.feed(chunks(3)[-1:])
     third = member(stream)
@@ -46,7 +46,7 @@ def test_offsets_of_the_group_that_somebody_moved_are_put_right(
 
 
 @pytest.mark.parametrize("snapshot_first", [False, True])
-def test_input_that_retention_has_deleted_is_missed(
+def test_input_deleted_by_retention_is_an_error(
     snapshot_first: bool, make_stream: MakeStream, member: MakeMember
 ) -> None:
     """Also what only the replay needs: without a snapshot at the end, from the first chunk on."""
@@ -57,7 +57,7 @@ def test_input_that_retention_has_deleted_is_missed(
     if snapshot_first:
         first.stop()
     else:
-        first.die()
+        first.kill()
     needed = FIRST + CHUNK if snapshot_first else FIRST
     KafkaBackend(stream.topics).delete_below(stream.only, needed + 1)
 
@@ -72,7 +72,7 @@ def test_input_that_retention_has_deleted_is_missed(
     assert f"{reset} --keep-model --to-offset {needed + 1}`" in message
 
 
-def test_what_lies_before_the_offset_may_be_deleted(stream: Stream, member: MakeMember) -> None:
+def test_input_before_the_offset_may_be_deleted(stream: Stream, member: MakeMember) -> None:
     stream.feed(chunks(2))
     first = member(stream)
     first.completes(2)

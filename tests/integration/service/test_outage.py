@@ -1,4 +1,4 @@
-"""A broker that goes away and comes back: the service waits, and nothing is lost or twice."""
+"""During an outage of the broker the service waits, and nothing is lost or duplicated."""
 
 from __future__ import annotations
 
@@ -71,34 +71,36 @@ def own_broker(tmp_path: Path) -> Iterator[Broker]:
         yield broker
 
 
-def test_an_outage_is_waited_for(own_broker: Broker, tmp_path: Path, service: MakeService) -> None:
+def test_the_service_waits_during_an_outage(
+    own_broker: Broker, tmp_path: Path, service: MakeService
+) -> None:
     stream = Stream(Topics(own_broker.bootstrap), tmp_path, SETTINGS, partitions=PARTITIONS)
     stream.feed_all(2)
     one = service(stream, program=("-c", PROGRAM))
-    one.comes_to(lambda: one.said.count("chunk committed") == 2 * PARTITIONS, "two chunks each")
+    one.wait_for(lambda: one.output.count("chunk committed") == 2 * PARTITIONS, "two chunks each")
     assert one.ready()
 
     hold = one.configuration.with_suffix(".hold")
     hold.touch()
     stream.feed_all(2, seed=1)
-    one.says("holding a transaction open")
+    one.wait_for_output("holding a transaction open")
     own_broker.stop()
     hold.unlink()
-    one.comes_to(lambda: failures(one.said) >= PARTITIONS, "every partition tries")
-    one.comes_to(lambda: waiting(one.get("/readyz")), "it is ready without a broker")
+    one.wait_for(lambda: failures(one.output) >= PARTITIONS, "every partition tries")
+    one.wait_for(lambda: waiting(one.get("/readyz")), "it is ready without a broker")
     assert one.get("/healthz") == (200, "ok\n")
 
     own_broker.start()
-    one.comes_to(one.ready, "it is not ready again")
+    one.wait_for(one.ready, "it is not ready again")
     stream.feed_all(1, seed=2)
-    one.comes_to(lambda: published(stream) == 5 * PARTITIONS, "five chunks each")
+    one.wait_for(lambda: published(stream) == 5 * PARTITIONS, "five chunks each")
     assert_undisturbed(stream, 5)
 
     # Within its grace time it cannot save them all; the others are left as they are.
     own_broker.stop()
     one.send(signal.SIGTERM)
-    assert one.ends() == 0, one.said
-    assert one.said.count("transaction given up") == 1
+    assert one.wait() == 0, one.output
+    assert one.output.count("transaction given up") == 1
 
 
 def waiting(page: tuple[int, str]) -> bool:

@@ -1,4 +1,4 @@
-"""A partition has one owner: whoever wakes up late publishes nothing more."""
+"""A partition has one owner: a fenced member publishes nothing more."""
 
 from __future__ import annotations
 
@@ -17,41 +17,41 @@ from tests.integration.service.stream import ALONE, CHUNK, Stream, chunks
 from tests.integration.service.undisturbed import assert_undisturbed
 from tests.support.topics import TIMEOUT_SECONDS
 
-IMPATIENT = {
+SHORT_SESSION = {
     "kafka.properties": {
         "heartbeat.interval.ms": 300,
         "session.timeout.ms": 8000,
         "max.poll.interval.ms": 8000,
     }
 }
-"""So that it is noticed who sleeps; but not who is merely slow on a busy machine."""
+"""A session short enough for a test, and long enough for a busy machine."""
 
 
-def test_a_zombie_publishes_nothing(make_stream: MakeStream, member: MakeMember) -> None:
-    stream = make_stream({**IMPATIENT, **ALONE})
+def test_a_fenced_member_publishes_nothing(make_stream: MakeStream, member: MakeMember) -> None:
+    stream = make_stream({**SHORT_SESSION, **ALONE})
     stream.feed(chunks(6))
-    zombie = member(stream)
-    heirs: list[Member] = []
+    stopped_member = member(stream)
+    successors: list[Member] = []
 
     def sleep() -> None:
-        """Meanwhile the group gives the partition to another one, which goes on."""
-        heirs.append(member(stream))
-        heirs[0].completes(4)
+        """Stay without polls until another member has acquired the partition and continued."""
+        successors.append(member(stream))
+        successors[0].completes(4)
 
-    zombie.at("records sent", 3, sleep)
-    zombie.until(lambda: bool(zombie.of(events.Fenced)), "being fenced")
-    (heir,) = heirs
-    assert committed(zombie) == [1, 2]
-    (restored,) = heir.of(events.Restored)
+    stopped_member.at("records sent", 3, sleep)
+    stopped_member.until(lambda: bool(stopped_member.of(events.Fenced)), "being fenced")
+    (successor,) = successors
+    assert committed(stopped_member) == [1, 2]
+    (restored,) = successor.of(events.Restored)
     assert restored.chunk + restored.behind == 2
 
-    together([zombie, heir], lambda: stream.reached[stream.only] == 6, "the end")
-    both = [zombie, heir]
+    together([stopped_member, successor], lambda: stream.reached[stream.only] == 6, "the end")
+    both = [stopped_member, successor]
     together(both, lambda: sum(len(one.held) for one in both) == 1, "one owner")
     assert_undisturbed(stream, 6)
 
 
-class Twin(KafkaTransport):
+class DuplicateTransport(KafkaTransport):
     """Publishes with the ids of a group, and reads as a member of another one."""
 
     def __init__(
@@ -64,11 +64,13 @@ class Twin(KafkaTransport):
         return KafkaConsumer(self._reading, topics, assignment)
 
 
-def test_of_two_that_fence_each_other_one_remains(stream: Stream, member: MakeMember) -> None:
-    one, twin = member(stream), member(stream, transport=Twin)
+def test_one_of_two_members_that_fence_each_other_remains(
+    stream: Stream, member: MakeMember
+) -> None:
+    one, duplicate = member(stream), member(stream, transport=DuplicateTransport)
     stream.feed(chunks(1))
-    together([one, twin], lambda: stream.reached[stream.only] == 1, "the first chunk")
-    alive = [one, twin]
+    together([one, duplicate], lambda: stream.reached[stream.only] == 1, "the first chunk")
+    alive = [one, duplicate]
     refusals: list[str] = []
     number = 1
     while len(alive) == 2:
@@ -85,7 +87,7 @@ def test_of_two_that_fence_each_other_one_remains(stream: Stream, member: MakeMe
                     refusals.append(str(error))
                     alive.remove(each)
     (left,) = alive
-    (gone,) = {one, twin} - {left}
+    (gone,) = {one, duplicate} - {left}
     assert [fence.final for fence in gone.of(events.Fenced)] == [False] * 4 + [True]
     assert not any(fence.final for fence in left.of(events.Fenced))
     (refusal,) = refusals

@@ -130,22 +130,22 @@ def test_standard_input(stream: Stream, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["--partition", "7"], "has 1 partitions, counted from 0"),
         (["--topic", "nobody-made-this"], "nobody-made-this does not exist"),
     ],
 )
-def test_a_place_that_is_not_there(
-    stream: Stream, tmp_path: Path, capsys: Capture, arguments: list[str], told: str
+def test_a_missing_topic_or_partition_is_an_error(
+    stream: Stream, tmp_path: Path, capsys: Capture, arguments: list[str], message: str
 ) -> None:
     path = tmp_path / "x.msgpack"
     path.write_bytes(chunks(1)[0])
     assert produce(stream, path, *arguments) == ExitCode.CONFIGURATION
-    assert told in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
-def test_a_broken_file_tells_what_has_arrived(
+def test_a_broken_file_ends_with_the_count_of_delivered_records(
     stream: Stream, tmp_path: Path, capsys: Capture
 ) -> None:
     values = chunks(1)
@@ -170,7 +170,7 @@ def test_a_record_that_does_not_fit_ends_with_counts(
     assert "raise max.message.bytes" in err
 
 
-def test_what_the_broker_refuses_ends_with_counts(
+def test_records_that_the_broker_refuses_end_with_counts(
     stream: Stream, topics: Topics, tmp_path: Path, capsys: Capture
 ) -> None:
     narrow = topics.create("narrow", config={"max.message.bytes": "1000"})
@@ -178,14 +178,16 @@ def test_what_the_broker_refuses_ends_with_counts(
     path.write_bytes(b"small\n" + b"x" * 5000)
     assert produce(stream, path, "--topic", narrow, "--rate", "5") == ExitCode.BROKER
     out, err = capsys.readouterr()
-    told = re.search(r"(\d) of (\d) records delivered, (\d) not delivered", err)
-    assert told is not None
-    delivered, sent, lost = map(int, told.groups())
+    message = re.search(r"(\d) of (\d) records delivered, (\d) not delivered", err)
+    assert message is not None
+    delivered, sent, lost = map(int, message.groups())
     assert delivered + lost == sent == 2
     assert f"produced {delivered} records" in out
 
 
-def test_interrupted_it_tells_what_has_arrived(stream: Stream, tmp_path: Path) -> None:
+def test_an_interrupt_ends_with_the_count_of_delivered_records(
+    stream: Stream, tmp_path: Path
+) -> None:
     path = tmp_path / "x.msgpack"
     path.write_bytes(b"".join(chunks(1)))
     command = ["produce", "--config", str(stream.file()), str(path)]

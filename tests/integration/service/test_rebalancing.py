@@ -1,4 +1,4 @@
-"""Partitions that move between members: nothing is lost, nothing is folded in twice."""
+"""Partitions that move between members: nothing is lost or counted twice."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_partitions_move_without_loss(
     one = member(stream)
     one.until(lambda: reached(stream, 2), "the first two chunks")
 
-    # A second member joins in the midst of the work.
+    # A second member joins during the work.
     two = member(stream)
     stream.feed_all(2, seed=1)
     together([one, two], lambda: shared(stream, [one, two]), "two share the partitions")
@@ -42,20 +42,20 @@ def test_partitions_move_without_loss(
     third = service(stream)
     together(
         [one, two],
-        lambda: "model restored" in third.said and all(settled(each, 1) for each in (one, two)),
+        lambda: "model restored" in third.output and all(settled(each, 1) for each in (one, two)),
         "three share the partitions",
     )
     (taken,) = set(stream.partitions) - one.held - two.held
     for each in (one, two):
         assert each.measured == each.held
     stream.feed_all(2, seed=2)
-    together([one, two], lambda: third.said.count("chunk committed") == 2, "the third works")
+    together([one, two], lambda: third.output.count("chunk committed") == 2, "the third works")
     stream.feed_all(1, seed=3)
     third.kill()
-    together([one, two], lambda: taken in one.held | two.held, "somebody steps in")
+    together([one, two], lambda: taken in one.held | two.held, "another member owns it")
     together([one, two], lambda: reached(stream, 7), "seven chunks")
 
-    # The second one leaves in order.
+    # The second one shuts down gracefully.
     stream.feed_all(1, seed=4)
     left = two.held
     two.stop()
@@ -74,7 +74,7 @@ def reached(stream: Stream, chunk: int) -> bool:
 
 
 def shared(stream: Stream, members: Sequence[Member]) -> bool:
-    """Everybody has something, nobody has the same, and nothing is without an owner."""
+    """Every member owns partitions, and every partition has one owner."""
     held = [place for each in members for place in each.held]
     return sorted(held) == stream.partitions and all(settled(each) for each in members)
 

@@ -83,7 +83,7 @@ def test_a_model_moves_from_files_to_the_service_and_back(
     assert last.read_bytes().splitlines() == expected[6:]
 
 
-def test_an_import_fences_the_service_and_the_sequence_goes_on(
+def test_an_import_fences_the_service_and_the_sequence_continues(
     make_stream: MakeStream, member: MakeMember, tmp_path: Path
 ) -> None:
     """While it runs, and on a stream of another name: it goes on from what was brought."""
@@ -103,6 +103,6 @@ def test_an_import_fences_the_service_and_the_sequence_goes_on(
     target.feed(chunks(3)[FIRST:])
     second.completes(6)
     assert second.of(events.Fenced)
-    told = [json.loads(record.value or b"") for record in target.rankings()[target.only]]
-    assert [ranking["sequence"] for ranking in told] == [1, 5, 6]
-    assert [ranking["offsets"]["from"] for ranking in told] == [0, FIRST, FIRST + CHUNK]
+    published = [json.loads(record.value or b"") for record in target.rankings()[target.only]]
+    assert [ranking["sequence"] for ranking in published] == [1, 5, 6]
+    assert [ranking["offsets"]["from"] for ranking in published] == [0, FIRST, FIRST + CHUNK]

@@ -19,7 +19,7 @@ from tests.support.topics import TIMEOUT_SECONDS, flush
 
 
 @pytest.mark.parametrize("end", [Producer.commit_transaction, Producer.abort_transaction])
-def test_a_commit_behind_a_foreign_open_transaction_is_not_overlooked(
+def test_a_commit_behind_an_open_transaction_of_another_producer_is_found(
     end: Callable[[Producer, float], None], stream: Stream, member: MakeMember
 ) -> None:
     stream.feed(chunks(2))
@@ -38,7 +38,7 @@ def test_a_commit_behind_a_foreign_open_transaction_is_not_overlooked(
     flush(foreign)
     stream.feed(chunks(3)[-CHUNK:])
     first.completes(3)
-    first.die()
+    first.kill()
 
     stream.feed(chunks(4)[-CHUNK:])
     second = member(stream)
@@ -70,11 +70,11 @@ class SlowToAnswer(KafkaTransport):
         return super().state_log(partition)
 
 
-def test_a_restore_that_fails_begins_again(stream: Stream, member: MakeMember) -> None:
+def test_a_failed_restore_is_repeated(stream: Stream, member: MakeMember) -> None:
     stream.feed(chunks(2))
     first = member(stream)
     first.completes(2)
-    first.die()
+    first.kill()
     stream.feed(chunks(3)[-CHUNK:])
     second = member(stream, transport=SlowToAnswer)
     second.completes(3)

@@ -49,7 +49,7 @@ def test_a_stream_with_another_configuration_runs_beside_the_first(
     stream.feed(chunks(2))
     first = member(stream)
     first.completes(2)
-    first.die()
+    first.kill()
 
     teal = beside(stream, **{"selector.clusters": 3})
     assert run(teal, "topics", "check") == ExitCode.PROBLEM  # it has no topic of rankings yet
@@ -90,13 +90,13 @@ def test_a_stream_with_the_name_or_group_of_another_is_refused(
     stream.feed(chunks(1))
     first = member(stream)
     first.completes(1)
-    first.die()
+    first.kill()
     other = sharing(stream, shared)
 
     refusal = f"{stream.only} has no chunk of stream"
     one = service(other)
-    assert one.ends() == ExitCode.REFUSED, one.said
-    assert refusal in one.said
+    assert one.wait() == ExitCode.REFUSED, one.output
+    assert refusal in one.output
     capsys.readouterr()
     assert run(other, "topics", "check") == ExitCode.PROBLEM
     assert f"which has the same {shared}" in capsys.readouterr().out
@@ -109,7 +109,7 @@ def test_a_stream_with_the_name_or_group_of_another_is_refused(
     assert_undisturbed(stream, 2)
 
 
-def test_of_two_that_start_at_the_same_time_at_most_one_publishes(
+def test_at_most_one_of_two_simultaneous_starts_publishes(
     stream: Stream, member: MakeMember, service: MakeService
 ) -> None:
     """Both have the records of their first chunk before either has a state."""
@@ -118,10 +118,10 @@ def test_of_two_that_start_at_the_same_time_at_most_one_publishes(
     wait_until(lambda: ExitCode.REFUSED in [one.code for one in both], "one is refused")
     for one in both:
         one.kill()
-    (said, *_) = [one.said for one in both if one.code == ExitCode.REFUSED]
+    (said, *_) = [one.output for one in both if one.code == ExitCode.REFUSED]
     assert "which has the same name" in said
 
-    published = [of for one, of in both.items() if "chunk committed" in one.said]
+    published = [of for one, of in both.items() if "chunk committed" in one.output]
     (owner,) = published or [stream]
     again = member(owner)
     again.completes(1)

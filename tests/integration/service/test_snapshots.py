@@ -53,12 +53,12 @@ def crashed(stream: Stream, member: MakeMember) -> Stream:
     stream.feed(chunks(5))
     first = member(stream)
     first.completes(5)
-    first.die()
+    first.kill()
     assert [place.chunk for place in read_state(stream).progress.snapshots] == [4, 1]
     return stream
 
 
-def test_the_snapshot_before_a_damaged_one_is_taken(crashed: Stream, member: MakeMember) -> None:
+def test_the_snapshot_before_a_damaged_one_is_restored(crashed: Stream, member: MakeMember) -> None:
     state = read_state(crashed)
     for damage, reason in DAMAGES:
         replace_snapshots(crashed, state, damage(state.snapshots[0]))
@@ -70,11 +70,11 @@ def test_the_snapshot_before_a_damaged_one_is_taken(crashed: Stream, member: Mak
         assert reason in restored.fallback
         assert [event.replayed for event in second.of(events.ChunkUpdated)] == [True] * 4
         assert not second.of(events.ReplayDiverged)
-        second.die()
+        second.kill()
     crashed.feed(chunks(8)[len(chunks(5)) :])
     last = member(crashed)
     last.completes(8)
-    last.die()
+    last.kill()
     assert_undisturbed(crashed, 8)
     # The whole one is still there, beside the one that took the damaged one's place.
     assert [place.chunk for place in read_state(crashed).progress.snapshots] == [6, 1]
@@ -84,7 +84,7 @@ def test_the_snapshot_before_a_damaged_one_is_taken(crashed: Stream, member: Mak
     assert (restored.chunk, restored.behind, restored.fallback) == (6, 2, None)
 
 
-def test_without_a_whole_snapshot_it_does_not_go_on(crashed: Stream, member: MakeMember) -> None:
+def test_without_a_complete_snapshot_the_service_stops(crashed: Stream, member: MakeMember) -> None:
     state = read_state(crashed)
     newest, older = state.snapshots
     replace_snapshots(crashed, state, torn(newest), removed(older))
@@ -98,9 +98,7 @@ def test_without_a_whole_snapshot_it_does_not_go_on(crashed: Stream, member: Mak
     assert reset in str(caught.value)
 
 
-def test_a_snapshot_of_another_release_is_not_passed_over(
-    crashed: Stream, member: MakeMember
-) -> None:
+def test_a_snapshot_of_another_release_is_not_skipped(crashed: Stream, member: MakeMember) -> None:
     state = read_state(crashed)
     replace_snapshots(crashed, state, of_another_release(state.snapshots[0]))
     second = member(crashed)
@@ -116,7 +114,7 @@ def test_parts_are_as_large_as_messages_may_be(make_stream: MakeStream, member: 
     stream.feed(records[:FIRST])
     first = member(stream)
     first.completes(1)
-    first.die()
+    first.kill()
     (_, *parts), *_ = read_state(stream).snapshots
     sizes = [len(value or b"") for _, value in parts]
     assert sum(sizes) > 1_000_000
@@ -139,7 +137,7 @@ def test_a_snapshot_with_parts_of_another_size_is_restored(
         one = member(stream, changes)
         one.completes(chunk)
         assert [event.chunk for event in one.of(events.Restored)] == [chunk - 1]
-        one.die()
+        one.kill()
         (_, *parts), *_ = read_state(stream).snapshots
         largest.append(max(len(value or b"") for _, value in parts))
     assert largest == [900_000, 60_000, 900_000]

@@ -50,8 +50,8 @@ def two_members(
     one, two = (service(stream, named(protocol, name)) for name in ("one", "two"))
     wait_until(
         lambda: (
-            sorted([*held(one.said), *held(two.said)]) == ["0", "1"]
-            and len(held(one.said)) == 1
+            sorted([*held(one.output), *held(two.output)]) == ["0", "1"]
+            and len(held(one.output)) == 1
             and one.ready()
             and two.ready()
         ),
@@ -65,19 +65,19 @@ def two_members(
 
 def assert_kept(service: Service, mine: set[str], other: Service, before: str) -> None:
     """The restarted member has what it had, and the other has seen no rebalance."""
-    service.comes_to(lambda: RUNNING in service.said, "it has no partition")
-    assert held(service.said) == mine
-    since = other.said.removeprefix(before)
+    service.wait_for(lambda: RUNNING in service.output, "it has no partition")
+    assert held(service.output) == mine
+    since = other.output.removeprefix(before)
     assert RELEASED not in since
     assert "task is " not in since
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_an_orderly_restart_moves_no_partition(
+def test_a_graceful_restart_moves_no_partition(
     protocol: str, make_stream: MakeStream, service: MakeService
 ) -> None:
     stream, one, two = two_members(protocol, make_stream, service)
-    mine, before = held(one.said), two.said
+    mine, before = held(one.output), two.output
     one.terminate()
     again = service(stream, named(protocol, "one"))
     assert_kept(again, mine, two, before)
@@ -88,34 +88,34 @@ def test_a_restart_after_a_kill_moves_no_partition(
     protocol: str, make_stream: MakeStream, service: MakeService
 ) -> None:
     stream, one, two = two_members(protocol, make_stream, service)
-    mine, before = held(one.said), two.said
+    mine, before = held(one.output), two.output
     one.kill()
     again = service(stream, named(protocol, "one"))
     assert_kept(again, mine, two, before)
 
 
 @pytest.mark.parametrize("protocol", ["eager", "cooperative"])
-def test_a_twin_takes_the_place_and_the_first_says_why_it_ends(
+def test_a_duplicate_member_replaces_the_first_which_ends_with_the_reason(
     protocol: str, make_stream: MakeStream, service: MakeService
 ) -> None:
     stream = make_stream()
     first = service(stream, named(protocol, "same"))
-    first.says(RUNNING)
-    twin = service(stream, named(protocol, "same"))
-    assert first.ends() == ExitCode.BROKER
-    assert "another process has joined the group with the same group.instance.id" in first.said
-    twin.says(RUNNING)
-    assert held(twin.said) == {"0"}
+    first.wait_for_output(RUNNING)
+    duplicate = service(stream, named(protocol, "same"))
+    assert first.wait() == ExitCode.BROKER
+    assert "another process has joined the group with the same group.instance.id" in first.output
+    duplicate.wait_for_output(RUNNING)
+    assert held(duplicate.output) == {"0"}
 
 
-def test_with_the_consumer_protocol_the_name_of_a_live_member_is_refused(
+def test_the_consumer_protocol_refuses_the_instance_id_of_a_live_member(
     make_stream: MakeStream, service: MakeService
 ) -> None:
     """Live, or killed so lately that the broker has not noticed it yet."""
     stream = make_stream()
     first = service(stream, named("consumer", "same"))
-    first.says(RUNNING)
-    twin = service(stream, named("consumer", "same"))
-    assert twin.ends() == ExitCode.BROKER
-    assert "a process with the same group.instance.id is in the group" in twin.said
-    assert held(first.said) == {"0"}
+    first.wait_for_output(RUNNING)
+    duplicate = service(stream, named("consumer", "same"))
+    assert duplicate.wait() == ExitCode.BROKER
+    assert "a process with the same group.instance.id is in the group" in duplicate.output
+    assert held(first.output) == {"0"}

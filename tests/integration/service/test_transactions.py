@@ -46,7 +46,7 @@ def test_an_aborted_chunk_is_sent_again(make_stream: MakeStream, member: MakeMem
     assert_undisturbed(stream, 3)
 
 
-def test_the_broker_voids_a_transaction_that_takes_too_long(
+def test_the_broker_aborts_a_transaction_that_takes_too_long(
     make_stream: MakeStream, member: MakeMember
 ) -> None:
     # The limit of the other transactions, too, which take a while on a busy machine.

@@ -48,13 +48,15 @@ class Watching:
         return self._out.read_bytes().splitlines()
 
     @property
-    def told(self) -> list[str]:
+    def errors(self) -> list[str]:
         return self._err.read_text(encoding="utf-8").splitlines()
 
-    def shows(self, count: int) -> None:
-        wait_until(lambda: len(self.lines) >= count, f"{count} lines, not {self.lines} {self.told}")
+    def wait_for_lines(self, count: int) -> None:
+        wait_until(
+            lambda: len(self.lines) >= count, f"{count} lines, not {self.lines} {self.errors}"
+        )
 
-    def ends(self) -> int:
+    def wait(self) -> int:
         return self.process.wait(TIMEOUT_SECONDS)
 
 
@@ -87,13 +89,13 @@ def test_it_shows_the_newest_of_every_partition_and_what_follows(
     one = member(stream)
     one.until(lambda: all(stream.reached[p] == 2 for p in stream.partitions), "two chunks each")
     watching = watch(stream, "--json", "--count", "4")
-    watching.shows(2)
+    watching.wait_for_lines(2)
     assert sorted(watching.lines) == sorted(values(stream, n)[-1] for n in (0, 1))
     stream.feed_all(1, seed=1)
     one.until(lambda: all(stream.reached[p] == 3 for p in stream.partitions), "three chunks each")
-    assert watching.ends() == 0
+    assert watching.wait() == 0
     assert sorted(watching.lines[2:]) == sorted(values(stream, n)[-1] for n in (0, 1))
-    assert watching.told == []
+    assert watching.errors == []
 
 
 def test_the_ranking_of_the_whole_stream_comes_first(
@@ -106,10 +108,10 @@ def test_the_ranking_of_the_whole_stream_comes_first(
         lambda: any(len(ranking["sources"]) == 2 for ranking in stream.merged()), "a merged ranking"
     )
     watching = watch(stream, "--count", "1")
-    assert watching.ends() == 0
+    assert watching.wait() == 0
     assert all(line.startswith(b"merged sequence ") for line in watching.lines)
     everything = watch(stream, "--partitions", "--count", "3")
-    assert everything.ends() == 0
+    assert everything.wait() == 0
     assert {line.split()[0].rpartition(b"/")[2] for line in everything.lines} == {
         b"merged",
         b"0",
@@ -130,9 +132,9 @@ def test_other_streams_on_the_same_topic_are_not_shown(
     backend.produce(Partition(rankings, 0), foreign.value, foreign.key, foreign.headers)
     for words in (["--from-beginning"], []):
         watching = watch(stream, "--json", "--timeout", "3", *words)
-        assert watching.ends() == 5
+        assert watching.wait() == 5
         assert watching.lines == [first]
-        assert watching.told == []
+        assert watching.errors == []
 
 
 def test_it_shows_everything_from_the_beginning_and_leaves_no_trace(
@@ -141,9 +143,9 @@ def test_it_shows_everything_from_the_beginning_and_leaves_no_trace(
     stream.feed(chunks(3))
     member(stream).completes(3)
     watching = watch(stream, "--json", "--from-beginning", "--timeout", "15")
-    assert watching.ends() == 5
+    assert watching.wait() == 5
     assert watching.lines == values(stream)
-    assert watching.told == []
+    assert watching.errors == []
     asked = ConsumerGroupTopicPartitions(stream.name)
     (answer,) = stream.topics.admin.list_consumer_group_offsets([asked]).values()
     offsets = answer.result(TIMEOUT_SECONDS).topic_partitions
@@ -157,7 +159,7 @@ def test_message_pack_is_shown_as_json(
     stream.feed(chunks(1))
     member(stream).completes(1)
     watching = watch(stream, "--json", "--count", "1")
-    assert watching.ends() == 0
+    assert watching.wait() == 0
     (published,) = stream.committed(stream.configuration().output.topic).values()
     ranking = decode_ranking(published.value or b"", "msgpack")
     assert watching.lines == [encode_ranking(ranking, "json")]
@@ -169,7 +171,7 @@ def test_a_pipe_gets_a_plain_line_for_each_view(
     stream.feed(chunks(2))
     member(stream).completes(2)
     watching = watch(stream, "--count", "1", "--top", "3")
-    assert watching.ends() == 0
+    assert watching.wait() == 0
     ranking = decode_ranking(values(stream)[-1])
     assert len(watching.lines) == len(ranking.views)
     for line, view in zip(watching.lines, ranking.views, strict=True):
@@ -192,13 +194,13 @@ def test_a_terminal_gets_a_table(stream: Stream, member: MakeMember, watch: Watc
             break
         shown += more
     os.close(ours)
-    assert watching.ends() == 0, watching.told
+    assert watching.wait() == 0, watching.errors
     assert "│".encode() in shown
     assert b"\x1b[" in shown
     assert f"{stream.name}.rankings".encode() in shown
 
 
-def test_what_is_missing_and_what_is_no_ranking_is_told(
+def test_gaps_and_invalid_rankings_are_reported(
     stream: Stream, member: MakeMember, watch: Watch
 ) -> None:
     stream.feed(chunks(1))
@@ -210,34 +212,32 @@ def test_what_is_missing_and_what_is_no_ranking_is_told(
     later = ranking_payload(replace(ranking, sequence=4))
     backend.produce(Partition(rankings, 0), later.value, later.key, later.headers)
     watching = watch(stream, "--json", "--from-beginning", "--count", "2")
-    assert watching.ends() == 0
+    assert watching.wait() == 0
     assert watching.lines == [first, later.value]
-    assert watching.told == [
+    assert watching.errors == [
         f"stream-fs: {rankings}/0 at offset {at}: the content type None is not a ranking's",
         f"stream-fs: {ranking.key}: 2 rankings between 1 and 4 are missing",
     ]
 
 
-def test_silence_has_an_exit_code(stream: Stream, watch: Watch) -> None:
+def test_a_topic_without_rankings_has_an_exit_code(stream: Stream, watch: Watch) -> None:
     watching = watch(stream, "--timeout", "0.5")
-    assert watching.ends() == 5
+    assert watching.wait() == 5
     key = f"{stream.name}/{stream.only}"
-    assert watching.told == [f"stream-fs: {key}: no ranking yet, or none recently"]
+    assert watching.errors == [f"stream-fs: {key}: no ranking yet, or none recently"]
 
 
 def test_an_interrupt_ends_it(stream: Stream, member: MakeMember, watch: Watch) -> None:
     stream.feed(chunks(1))
     member(stream).completes(1)
     watching = watch(stream, "--json")
-    watching.shows(1)
+    watching.wait_for_lines(1)
     watching.process.send_signal(signal.SIGINT)
-    assert watching.ends() == 130
-    assert watching.told == []
+    assert watching.wait() == 130
+    assert watching.errors == []
 
 
-def test_a_reader_that_has_seen_enough_ends_it(
-    stream: Stream, member: MakeMember, watch: Watch
-) -> None:
+def test_a_closed_pipe_ends_it(stream: Stream, member: MakeMember, watch: Watch) -> None:
     stream.feed(chunks(2))
     one = member(stream)
     one.completes(1)
@@ -249,22 +249,22 @@ def test_a_reader_that_has_seen_enough_ends_it(
     one.completes(2)
     stream.feed(chunks(3)[-15:])
     one.completes(3)
-    assert watching.ends() == 0
-    assert watching.told == []
+    assert watching.wait() == 0
+    assert watching.errors == []
 
 
 def test_a_topic_that_does_not_exist_is_named(make_stream: MakeStream, watch: Watch) -> None:
     stream = make_stream(create=False)
     watching = watch(stream)
-    assert watching.ends() == 1
-    (told,) = watching.told
-    assert f"topic {stream.name}.rankings does not exist" in told
+    assert watching.wait() == 1
+    (errors,) = watching.errors
+    assert f"topic {stream.name}.rankings does not exist" in errors
 
 
 def test_a_broker_that_cannot_be_reached_is_named(make_stream: MakeStream, watch: Watch) -> None:
     nowhere = {"kafka.bootstrap": NOWHERE, "kafka.call_timeout": 2.0}
     watching = watch(make_stream(create=False), changes=nowhere)
-    assert watching.ends() == 4
-    (told,) = watching.told
-    assert f"kafka.bootstrap={NOWHERE}" in told
-    assert "Connection refused" in told
+    assert watching.wait() == 4
+    (errors,) = watching.errors
+    assert f"kafka.bootstrap={NOWHERE}" in errors
+    assert "Connection refused" in errors

@@ -69,7 +69,7 @@ def undisturbed(stream: Stream, changes: Changes | None = None) -> tuple[Output,
 
 
 def assert_undisturbed(stream: Stream, chunks: int, changes: Changes | None = None) -> None:
-    """Every partition has so many rankings, and all that is published is as it would be.
+    """Every partition has so many rankings, and all output is that of an undisturbed process.
 
     That is: as if a single process had done all the work without a break, byte for byte.
     """
@@ -86,7 +86,7 @@ def assert_undisturbed(stream: Stream, chunks: int, changes: Changes | None = No
 
 
 def _check_sequence(partition: Partition, published: Sequence[Published], chunks: int) -> None:
-    """Nothing is missing and nothing is twice, as any subscriber can tell."""
+    """Check as a subscriber that nothing is missing or duplicated."""
     values = [json.loads(found.value or b"") for found in published]
     for value in values:
         _valid("ranking.v1.json", value)
