@@ -1,6 +1,6 @@
 """Seconds, ratios and bytes on a machine that others use too.
 
-Contestants take turns, so that a slow moment hits all of them, and ratios are taken within a turn.
+Programs take turns, so that a slow moment hits all of them, and ratios are taken within a turn.
 Seconds are those that the processor spent: all work is done by one thread, so a clock on the wall
 would show the same on an idle machine.
 """
@@ -54,7 +54,7 @@ class Comparison:
     under: Seconds
     goal: Goal | None = None
     records: float = 0
-    """That each of them worked off, where a rate says more than seconds."""
+    """Records that each processed, where a rate says more than seconds."""
 
     @property
     def ratios(self) -> NDArray[np.float64]:

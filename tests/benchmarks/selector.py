@@ -1,7 +1,7 @@
 """Time and memory of the selector: `python -m tests.benchmarks.selector [--quick] [--json FILE]`.
 
 One update of the default preset at a later chunk, single precision, with BLAS on one thread.
-Contestants take turns within this one run; ratios are medians of the turns' ratios. d is the
+Programs take turns within this one run; ratios are medians of the turns' ratios. d is the
 number of features in each view.
 """
 
@@ -38,7 +38,7 @@ TEN_TIMES = Goal("≥", 10)
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run measures; `recomputing` pairs a contest with the chunk that it looks at."""
+    """What a run measures; `recomputing` pairs a case with its chunk."""
 
     kernels: Sequence[Case]
     reference: Sequence[Case]

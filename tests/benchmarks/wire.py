@@ -68,7 +68,7 @@ def loop(values: Sequence[bytes], views: Sequence[DeclaredView]) -> Any:
     return out
 
 
-def race(runners: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
+def best_rates(runners: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
     """Least processor seconds of each contender."""
     best = dict.fromkeys(runners, float("inf"))
     for _ in range(rounds):
@@ -99,7 +99,7 @@ def measure(size: int, count: int, missing: float, rounds: int) -> None:
     if len(decoder.decode(values)) != count:
         raise SystemExit("these records cannot be decoded")
     width = sum(view.dimension for view in views) + 10
-    best = race(
+    best = best_rates(
         {
             "join": lambda: join(values),
             "rows": lambda: rows(values, width),

@@ -44,13 +44,13 @@ class Visit:
     ) -> None:
         self.address = address
         self.origin = _origin(address)
-        self.complaints: list[str] = []
+        self.console_errors: list[str] = []
         self.requests: list[str] = []
         self._context = browser.new_context(**{"locale": "en-GB", **context})
         self._context.set_default_timeout(PATIENCE)
         self.page: Page = self._context.new_page()
         self.page.on("console", self._said)
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("pageerror", lambda error: self.console_errors.append(str(error)))
         self.page.on("request", self._asked)
         prepare(self.page)
         self.page.goto(address)
@@ -67,7 +67,7 @@ class Visit:
 
     def _said(self, message: ConsoleMessage) -> None:
         if message.type in ("error", "warning"):
-            self.complaints.append(message.text)
+            self.console_errors.append(message.text)
 
 
 def _origin(url: str) -> tuple[str, str]:

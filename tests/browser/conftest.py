@@ -33,5 +33,5 @@ def visit(browser: Browser) -> Iterator[MakeVisit]:
     yield make
     for one in made:
         one.close()
-    assert [complaint for one in made for complaint in one.complaints] == []
+    assert [error for one in made for error in one.console_errors] == []
     assert [url for one in made for url in one.elsewhere()] == []

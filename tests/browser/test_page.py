@@ -64,7 +64,7 @@ def open_everything(page: Page) -> None:
     page.locator(".view").first.wait_for()
 
 
-def test_it_shows_the_status(server: StatusServer, address: str, visit: MakeVisit) -> None:
+def test_the_page_shows_the_status(server: StatusServer, address: str, visit: MakeVisit) -> None:
     page = visit(address).page
     expect(page).to_have_title("pumps: ready")
     expect(page.get_by_role("heading", level=1)).to_have_text("pumps")
@@ -95,7 +95,7 @@ def test_it_shows_the_status(server: StatusServer, address: str, visit: MakeVisi
     ]
 
 
-def test_names_are_never_markup(address: str, visit: MakeVisit) -> None:
+def test_names_are_escaped(address: str, visit: MakeVisit) -> None:
     page = visit(address).page
     expect(page.get_by_role("heading", level=4).nth(1)).to_have_text(HOSTILE)
     expect(page.locator(".view").nth(1).locator("li .name").first).to_contain_text(HOSTILE)
@@ -118,7 +118,7 @@ def test_a_phone_never_scrolls_sideways(
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("viewport", [WIDE, PHONES[1]], ids=["wide", "phone"])
-def test_the_inspection_finds_no_fault(
+def test_the_page_passes_the_accessibility_inspection(
     server: StatusServer, address: str, visit: MakeVisit, scheme: str, viewport: dict[str, int]
 ) -> None:
     """Structure, alternatives in text, and contrast."""
@@ -134,7 +134,7 @@ def test_the_inspection_finds_no_fault(
     assert dark == (scheme == "dark")
 
 
-def test_partitions_are_said_to_be_of_this_process(
+def test_partitions_are_labelled_as_those_of_this_process(
     server: StatusServer, address: str, visit: MakeVisit
 ) -> None:
     page = visit(address).page
@@ -146,7 +146,7 @@ def test_partitions_are_said_to_be_of_this_process(
     expect(heading).to_be_visible()
 
 
-def test_it_can_be_used_by_keyboard_alone(
+def test_the_page_is_usable_by_keyboard_alone(
     server: StatusServer, address: str, visit: MakeVisit
 ) -> None:
     server.take(Partition("pumps", 1))
@@ -190,7 +190,7 @@ def test_it_can_be_used_by_keyboard_alone(
     expect(second.locator(".view").first).to_be_hidden()
 
 
-def test_what_is_open_or_has_the_focus_stays_so(
+def test_open_blocks_and_focus_are_kept(
     server: StatusServer, address: str, visit: MakeVisit
 ) -> None:
     server.take(Partition("pumps", 1))
@@ -227,7 +227,7 @@ def test_many_partitions_are_summarised(
     assert overflow(page) == 0
 
 
-def test_it_shows_since_when_it_is_out_of_date(server: StatusServer, visit: MakeVisit) -> None:
+def test_the_page_shows_since_when_it_is_outdated(server: StatusServer, visit: MakeVisit) -> None:
     with server.serving() as address:
         there = visit(address)
         page = there.page
@@ -244,8 +244,8 @@ def test_it_shows_since_when_it_is_out_of_date(server: StatusServer, visit: Make
         expect(page.locator(".ranking .note").first).to_contain_text("ranking 4")
         expect(page.locator("body")).not_to_have_class("old")
     # The browser itself logs the refused connection.
-    assert all("Failed to load resource" in complaint for complaint in there.complaints)
-    there.complaints.clear()
+    assert all("Failed to load resource" in error for error in there.console_errors)
+    there.console_errors.clear()
 
 
 def test_a_hidden_page_sends_no_request(address: str, visit: MakeVisit) -> None:
@@ -273,7 +273,7 @@ def test_a_hidden_page_sends_no_request(address: str, visit: MakeVisit) -> None:
         page.clock.run_for(2_000)
 
 
-def test_who_wants_no_motion_gets_none(address: str, visit: MakeVisit) -> None:
+def test_reduced_motion_is_respected(address: str, visit: MakeVisit) -> None:
     def moving(page: Page) -> int:
         page.locator(".view").first.wait_for()
         script = (

@@ -63,7 +63,7 @@ class Churn:
     def __init__(
         self, group: ProcessGroup, random_input: RandomInput, chance: random.Random
     ) -> None:
-        self._troupe = group
+        self._group = group
         self._input = random_input
         self._chance = chance
         self._leaving: list[ServiceProcess] = []
@@ -77,15 +77,15 @@ class Churn:
             self._input.feed()
             pause = time.monotonic() + self._chance.uniform(0.5, 8)
             while time.monotonic() < min(pause, deadline):
-                self._troupe.restart_ended()
+                self._group.restart_ended()
                 time.sleep(0.05)
         for process in self._leaving:
             process.expect(0)
 
     def _change(self) -> None:
-        members = self._troupe.members
+        members = self._group.members
         if len(members) < MOST and (not members or self._chance.random() < 0.7):
-            self._troupe.join()
+            self._group.join()
             self.done["joins"] += 1
             return
         process = members.pop(self._chance.randrange(len(members)))

@@ -108,14 +108,14 @@ def attack_http(service: Service, options: Namespace) -> Iterator[FaultResult]:
     yield FaultResult(
         "HTTP: hostile requests", options.requests, shown=shown, problems=tuple(problems)
     )
-    with Siege(port, options.connections) as siege:
+    with Siege(port, options.connections) as held:
         problems = list(stays_alive(port, options.probes))
         threads = len(os.listdir(f"/proc/{service.pid}/task"))  # noqa: PTH208  # of the system
     if threads > MOST_THREADS:
         problems.append(f"{threads} threads")
     problems += [] if service.ready() else ["it was not ready afterwards"]
     shown = (
-        f"{options.probes} probes of /healthz, {siege.connections} connections, {threads} threads"
+        f"{options.probes} probes of /healthz, {held.connections} connections, {threads} threads"
     )
     yield FaultResult(
         "HTTP: many open connections", options.connections, shown=shown, problems=tuple(problems)

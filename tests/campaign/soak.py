@@ -50,7 +50,7 @@ class Soak:
     """The two members, and samples of their resources."""
 
     def __init__(self, stream_run: StreamRun, broker: Broker, chance: random.Random) -> None:
-        self._journey = stream_run
+        self._stream_run = stream_run
         self._broker = broker
         self._chance = chance
         self._steady = stream_run.start()
@@ -72,11 +72,11 @@ class Soak:
             case "SIGKILL":
                 self._remember()
                 self._other.kill()
-                self._other = self._journey.start()
+                self._other = self._stream_run.start()
             case "SIGTERM":
                 self._remember()
                 self._stop_other()
-                self._other = self._journey.start()
+                self._other = self._stream_run.start()
             case "the broker restarts":
                 self._broker.stop()
                 self._broker.start()
@@ -100,19 +100,21 @@ class Soak:
 
     def finish(self, chunks: int) -> Published:
         """Run to the end of the input, and shut down."""
-        for goal in range(self._journey.published(), chunks, 20):
-            self._journey.reach(self._steady, goal)
-        self._journey.reach(self._steady, chunks)
+        for goal in range(self._stream_run.published(), chunks, 20):
+            self._stream_run.reach(self._steady, goal)
+        self._stream_run.reach(self._steady, chunks)
         self._revive()
         self._stop_other()
         self._steady.stop()
-        return Published(self._journey.rankings.everything(), self._journey.letters.everything())
+        return Published(
+            self._stream_run.rankings.everything(), self._stream_run.letters.everything()
+        )
 
     def _revive(self) -> None:
         """As a supervisor does with a process that found no broker when it started."""
         if self._other.ended:
             self._other.expect(ExitCode.BROKER)
-            self._other = self._journey.start()
+            self._other = self._stream_run.start()
 
     def _stop_other(self) -> None:
         address(self._other)  # before it has its pages, it may know nothing of orderly ends

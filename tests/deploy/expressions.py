@@ -1,4 +1,4 @@
-"""Which series an expression asks for, and which there are."""
+"""The series that an expression uses, and the series that exist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prometheus' own judgement of configuration and rules."""
+"""Checks configuration and rules with promtool."""
 
 from __future__ import annotations
 

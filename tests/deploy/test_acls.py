@@ -1,4 +1,4 @@
-"""The rights that acls.md gives are enough: on a broker that checks them."""
+"""The ACLs of acls.md suffice, on a broker that checks them."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def await_message(broker: Broker, topic: str) -> bytes | None:
     raise TimeoutError(f"nothing in {topic}")
 
 
-def test_the_rights_are_enough(broker: Broker, tmp_path: Path) -> None:
+def test_the_documented_acls_suffice(broker: Broker, tmp_path: Path) -> None:
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
     wanted = [binding for command in commands() for binding in bindings(command)]
     for answer in admin.create_acls(wanted).values():

@@ -27,7 +27,7 @@ def target(service: str, source: str) -> str:
     return found
 
 
-def test_it_is_a_compose_file() -> None:
+def test_the_compose_file_matches_its_schema() -> None:
     validator = Path(sys.executable).with_name("check-jsonschema")
     said = subprocess.run(
         [validator, "--builtin-schema", "vendor.compose-spec", FOLDER / "compose.yaml"],
@@ -51,14 +51,14 @@ def test_every_mounted_file_exists_and_is_mounted() -> None:
     assert used == declared.keys()
 
 
-def test_the_build_is_that_of_the_image() -> None:
+def test_the_compose_file_builds_the_image() -> None:
     build = SERVICES["stream-fs"]["build"]
     assert (FOLDER / build["context"] / build["dockerfile"]).resolve() == DEPLOY / (
         "docker/Dockerfile"
     )
 
 
-def test_the_configuration_can_be_used() -> None:
+def test_the_configuration_is_valid() -> None:
     loaded = load(FOLDER / "config.toml", {})
     listeners = SERVICES["kafka"]["environment"]["KAFKA_ADVERTISED_LISTENERS"]
     assert f"INSIDE://{loaded.kafka.bootstrap}" in listeners.split(",")
@@ -73,20 +73,20 @@ def test_the_topics_are_made_before_the_service_starts() -> None:
     assert waits == {"topics": {"condition": "service_completed_successfully"}}
 
 
-def test_an_orderly_end_has_the_time_it_needs() -> None:
+def test_a_graceful_shutdown_has_enough_time() -> None:
     grace = load(FOLDER / "config.toml", {}).service.grace_seconds
     assert float(SERVICES["stream-fs"]["stop_grace_period"].removesuffix("s")) > grace
 
 
 @pytest.mark.parametrize("service", ["topics", "stream-fs"])
-def test_a_process_of_ours_may_do_nothing_that_it_need_not(service: str) -> None:
+def test_processes_have_the_least_privileges(service: str) -> None:
     ours = SERVICES[service]
     assert ours["read_only"] is True
     assert ours["cap_drop"] == ["ALL"]
     assert ours["security_opt"] == ["no-new-privileges:true"]
 
 
-def test_nothing_listens_beyond_this_machine() -> None:
+def test_ports_are_bound_to_localhost() -> None:
     ports = [port for service in SERVICES.values() for port in service.get("ports", ())]
     assert ports
     assert all(port.startswith("127.0.0.1:") for port in ports)
@@ -102,7 +102,7 @@ def test_the_status_page_of_every_process_can_be_reached() -> None:
     assert last - first + 1 == partitions
 
 
-def test_prometheus_takes_its_configuration_and_the_rules(tmp_path: Path) -> None:
+def test_promtool_accepts_the_configuration_and_the_rules(tmp_path: Path) -> None:
     inside = Path("/etc/prometheus")
     for source in ("prometheus", "recording", "alerts"):
         place = tmp_path / Path(target("prometheus", source)).relative_to(inside)

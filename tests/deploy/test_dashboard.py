@@ -1,4 +1,4 @@
-"""The dashboard shows every metric there is, and nothing else."""
+"""The dashboard shows every metric, and no other."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ def test_it_asks_for_what_there_is(expression: str) -> None:
     assert mistakes(expression) == []
 
 
-def test_it_shows_every_metric_and_no_other() -> None:
+def test_the_dashboard_shows_every_metric_and_no_other() -> None:
     shown = {name for expression in EXPRESSIONS for name in names(expression)}
     assert shown == declared().keys()
 
 
-def test_prometheus_understands_every_expression(tmp_path: Path) -> None:
+def test_promtool_accepts_every_expression(tmp_path: Path) -> None:
     rules = [{"record": f"panel:{n}", "expr": expr} for n, expr in enumerate(EXPRESSIONS)]
     path = tmp_path / "panels.json"  # JSON is YAML, too
     path.write_text(json.dumps({"groups": [{"name": "panels", "rules": rules}]}))
     assert f"{len(EXPRESSIONS)} rules found" in promtool("check", "rules", path)
 
 
-def test_the_choices_are_of_labels_there_are() -> None:
+def test_variables_use_existing_labels() -> None:
     assert VARIABLES.keys() == {"datasource", "stream", "topic", "partition"}
     for name in VARIABLES.keys() - {"datasource"}:
         query = VARIABLES[name]["query"]["query"]
@@ -49,7 +49,7 @@ def test_the_choices_are_of_labels_there_are() -> None:
         assert mistakes(selector) == []
 
 
-def test_every_panel_follows_the_choices() -> None:
+def test_every_panel_uses_the_variables() -> None:
     for panel in SHOWING:
         assert panel["datasource"]["uid"] == "${datasource}"
         for target in panel["targets"]:
@@ -60,7 +60,7 @@ def test_every_panel_follows_the_choices() -> None:
             assert "build_info" in target["expr"] or all(w in target["expr"] for w in wanted)
 
 
-def test_every_panel_is_explained_and_in_its_place() -> None:
+def test_every_panel_has_a_description_and_a_position() -> None:
     assert len({panel["id"] for panel in PANELS}) == len(PANELS)
     assert [panel["title"] for panel in SHOWING if not panel["description"]] == []
     for one, other in itertools.combinations((panel["gridPos"] for panel in PANELS), 2):

@@ -1,4 +1,4 @@
-"""The image: its Dockerfile, what it copies, what it locks, and how its health is asked."""
+"""The image: its Dockerfile, what it copies, what it locks, and its health check."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.deploy.files import DEPLOY, DOCKERFILE, DOCKERIGNORE, PINNED, ROOT, i
 FOLDER = DEPLOY / "docker"
 
 
-def test_the_linter_has_nothing_to_say() -> None:
+def test_the_dockerfile_passes_the_linter() -> None:
     hadolint = Path(sys.executable).with_name("hadolint")
     said = subprocess.run(
         [hadolint, FOLDER / "Dockerfile"], capture_output=True, text=True, check=False
@@ -35,7 +35,7 @@ def test_base_images_are_pinned_and_have_the_same_python() -> None:
     assert runtime.partition("@")[0] == f"{version}-slim-{system}"
 
 
-def test_everything_that_is_copied_is_let_in_and_nothing_else() -> None:
+def test_dockerignore_admits_copied_files_only() -> None:
     let_in = {line[1:] for line in DOCKERIGNORE.splitlines() if line.startswith("!")}
     assert "*" in DOCKERIGNORE.splitlines()
     copied = {
@@ -48,7 +48,7 @@ def test_everything_that_is_copied_is_let_in_and_nothing_else() -> None:
     assert all((ROOT / name).exists() for name in copied)
 
 
-def test_the_tool_that_installs_is_locked_too() -> None:
+def test_the_installer_is_locked() -> None:
     (select,) = re.findall(r"sed -n '(.*?)' constraints\.txt", DOCKERFILE)
     found = subprocess.run(
         ["sed", "-n", select, "constraints.txt"],
@@ -64,7 +64,7 @@ def test_the_tool_that_installs_is_locked_too() -> None:
     assert not hashes[-1].endswith("\\")
 
 
-def test_nothing_is_installed_that_has_no_hash() -> None:
+def test_every_installed_package_has_a_hash() -> None:
     steps = re.findall(r"(?:pip install|uv build) [^&\n]*", DOCKERFILE)
     assert len(steps) == 4
     # Our own wheel has just been built.
@@ -77,13 +77,13 @@ def test_the_label_has_the_version() -> None:
     assert version == declared["project"]["version"]
 
 
-def test_it_is_nobody_who_runs() -> None:
+def test_the_image_runs_as_an_unprivileged_user() -> None:
     *_, user = re.findall(r"^USER (.*)$", DOCKERFILE, re.MULTILINE)
     assert user == "65532:65532"
 
 
 @pytest.mark.parametrize(("alive", "code"), [(True, 0), (False, 1)])
-def test_the_health_check_asks_the_service(alive: bool, code: int) -> None:
+def test_the_health_check_requests_the_service(alive: bool, code: int) -> None:
     pages = http.service_pages(
         CollectorRegistry(), lambda: (alive, "hung"), lambda: (False, "restoring")
     )
@@ -92,7 +92,7 @@ def test_the_health_check_asks_the_service(alive: bool, code: int) -> None:
     assert (asked.returncode, asked.stdout.strip()) == (code, "ok" if alive else "hung")
 
 
-def test_the_health_check_fails_where_nobody_answers() -> None:
+def test_the_health_check_fails_without_a_server() -> None:
     with WebServer("127.0.0.1", 0, {}) as server:
         port = server.port
     asked = ask_health(port)

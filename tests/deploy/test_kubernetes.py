@@ -1,4 +1,4 @@
-"""The Kubernetes manifests: by the schemas of Kubernetes, and whether they fit together."""
+"""The Kubernetes manifests: by the schemas of Kubernetes, and their consistency."""
 
 from __future__ import annotations
 
@@ -72,9 +72,7 @@ def configuration(resources: dict[str, Resource], folder: Path) -> Configuration
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_every_resource_is_what_kubernetes_expects(
-    resources: dict[str, Resource], version: str
-) -> None:
+def test_every_resource_matches_its_schema(resources: dict[str, Resource], version: str) -> None:
     for kind, resource in resources.items():
         if kind != "PodMonitor":  # of the Prometheus operator, whose schema is not at hand
             kubernetes_validate.validate(resource, version, strict=True)
@@ -127,7 +125,7 @@ def test_an_overlay_names_the_image_by_its_digest() -> None:
     assert used == {f"{image['newName']}@{image['digest']}"}
 
 
-def test_the_network_policy_lets_through_what_is_needed_and_nothing_else(tmp_path: Path) -> None:
+def test_the_network_policy_allows_the_needed_connections_only(tmp_path: Path) -> None:
     found = {resource["kind"]: resource for resource in built(FOLDER / "overlays/three-replicas")}
     labels = found["Deployment"]["spec"]["template"]["metadata"]["labels"]
     policy = found["NetworkPolicy"]["spec"]
@@ -145,7 +143,7 @@ def tcp(port: int) -> Resource:
     return {"port": port, "protocol": "TCP"}
 
 
-def test_every_port_that_is_asked_is_open(resources: dict[str, Resource], pod: Resource) -> None:
+def test_every_probed_port_is_open(resources: dict[str, Resource], pod: Resource) -> None:
     container = container_of(pod)
     (port,) = container["ports"]
     assert str(port["containerPort"]) == image_variables()["STREAM_FS_SERVICE__PORT"]
@@ -162,7 +160,7 @@ def test_every_port_that_is_asked_is_open(resources: dict[str, Resource], pod: R
     }
 
 
-def test_the_configuration_can_be_used(
+def test_the_configuration_is_valid(
     resources: dict[str, Resource], pod: Resource, tmp_path: Path
 ) -> None:
     loaded = configuration(resources, tmp_path)
@@ -179,25 +177,25 @@ def test_the_configuration_can_be_used(
     assert loaded.kafka.properties["ssl.ca.location"] == str(folder / item["path"])
 
 
-def test_secrets_are_referred_to_and_not_written(pod: Resource) -> None:
+def test_secrets_are_referenced_and_not_inlined(pod: Resource) -> None:
     for variable in container_of(pod)["env"]:
         assert variable.keys() == {"name", "valueFrom"}
         assert variable["valueFrom"]["secretKeyRef"]["name"] == "stream-fs-kafka"
 
 
-def test_an_orderly_end_has_the_time_it_needs(
+def test_a_graceful_shutdown_has_enough_time(
     resources: dict[str, Resource], pod: Resource, tmp_path: Path
 ) -> None:
     grace = configuration(resources, tmp_path).service.grace_seconds
     assert pod["terminationGracePeriodSeconds"] > grace
 
 
-def test_a_new_process_is_there_before_an_old_one_goes(resources: dict[str, Resource]) -> None:
+def test_a_new_process_starts_before_an_old_one_stops(resources: dict[str, Resource]) -> None:
     roll_out = resources["Deployment"]["spec"]["strategy"]["rollingUpdate"]
     assert roll_out == {"maxSurge": 1, "maxUnavailable": 0}
 
 
-def test_a_process_may_do_nothing_that_it_need_not(resources: dict[str, Resource]) -> None:
+def test_processes_have_the_least_privileges(resources: dict[str, Resource]) -> None:
     pod = pod_of(resources["Deployment"])
     assert pod["automountServiceAccountToken"] is False
     assert pod["securityContext"]["runAsNonRoot"] is True
@@ -211,7 +209,7 @@ def test_a_process_may_do_nothing_that_it_need_not(resources: dict[str, Resource
         assert container["resources"].keys() == {"requests", "limits"}
 
 
-def test_the_topics_are_made_first_and_with_the_same_configuration() -> None:
+def test_topics_are_created_first_with_the_same_configuration() -> None:
     found = {resource["kind"]: resource for resource in built(FOLDER / "overlays/three-replicas")}
     pod = pod_of(found["Deployment"])
     service, topics = container_of(pod), topics_of(pod)

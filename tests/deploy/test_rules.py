@@ -1,4 +1,4 @@
-"""The rules: Prometheus takes them, they fire when they should, and ask for what there is."""
+"""The rules: promtool accepts them, alerts fire as expected, and the series they use exist."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from tests.support.simulated_process import TOPIC
 TESTS = sorted((ROOT / "tests/deploy/rules").glob("*.yaml"))
 
 
-def test_prometheus_takes_them() -> None:
+def test_promtool_accepts_the_rules() -> None:
     said = promtool("check", "rules", "--lint=all", "--lint-fatal", *RULE_FILES)
     assert said.count("SUCCESS") == len(RULE_FILES)
 
 
 @pytest.mark.parametrize("path", TESTS, ids=lambda path: path.stem)
-def test_they_fire_when_they_should(path: Path) -> None:
+def test_alerts_fire_as_expected(path: Path) -> None:
     promtool("test", "rules", path)
 
 
-def test_a_drift_is_noticed_where_all_features_are_published(tmp_path: Path) -> None:
+def test_drift_fires_an_alert_when_all_features_are_published(tmp_path: Path) -> None:
     """All are by default; the series has the value that the service really gives it."""
     registry = CollectorRegistry()
     observe = MetricsObserver(registry, "s", lambda: 0.0)
-    _, life = drifting_process()
-    for event in life.events:
+    _, process = drifting_process()
+    for event in process.events:
         observe(event)
     labels = {"stream": "s", "topic": TOPIC, "partition": "0", "view": "wide"}
     name = "stream_fs_top_overlap_ratio"
@@ -82,13 +82,13 @@ def test_every_alert_is_tested_firing_and_quiet() -> None:
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.get("alert") or rule["record"])
-def test_they_ask_for_what_there_is(rule: dict[str, Any]) -> None:
+def test_rules_use_existing_series(rule: dict[str, Any]) -> None:
     assert mistakes(rule["expr"]) == []
     asked = {name for name in names(rule["expr"]) if not name.startswith("stream_fs_")}
     assert asked <= RECORDED | {"up"}
 
 
-def test_the_values_of_labels_are_those_that_the_service_gives() -> None:
+def test_label_values_are_those_of_the_service() -> None:
     registry = CollectorRegistry()
     observe = MetricsObserver(registry, "s", lambda: 0.0)
     for event in (*partition_events(), *merge_events()):
@@ -100,7 +100,7 @@ def test_the_values_of_labels_are_those_that_the_service_gives() -> None:
                 given[sample.name, label].add(sample.labels[label])
     assert given.keys() == VALUES.keys()
     for place, values in given.items():
-        # Of the reasons of bad records a life has only some.
+        # These events have only some of the reasons of bad records.
         assert values <= set(VALUES[place])
         assert place[1] == "reason" or values == set(VALUES[place])
 
@@ -117,17 +117,17 @@ def test_the_values_of_labels_are_those_that_the_service_gives() -> None:
         ("stream_fs_alpha_total", "stream_fs_alpha_total"),
     ],
 )
-def test_what_there_is_not_is_found(expression: str, wrong: str) -> None:
+def test_unknown_series_are_found(expression: str, wrong: str) -> None:
     assert mistakes(expression) == [wrong]
 
 
-def test_nothing_is_recorded_for_nobody() -> None:
+def test_every_recorded_series_is_used() -> None:
     asked = {name for rule in RULES for name in names(rule["expr"])}
     assert asked >= RECORDED
 
 
 @pytest.mark.parametrize("name", ALERTS)
-def test_an_alert_says_how_urgent_it_is_and_where_to_read(name: str) -> None:
+def test_an_alert_has_a_severity_and_a_runbook_link(name: str) -> None:
     alert = ALERTS[name]
     assert alert["labels"]["severity"] in {"critical", "warning"}
     annotations = alert["annotations"]

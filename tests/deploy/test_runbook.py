@@ -1,4 +1,4 @@
-"""The runbook has a paragraph for everything that can call for one, and for nothing else."""
+"""The runbook has a paragraph for every alert, exit code and error, and no other."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_every_error_has_its_paragraph() -> None:
     assert sorted(found) == sorted(outermost())
 
 
-def test_every_paragraph_says_what_to_do() -> None:
+def test_every_paragraph_has_an_action() -> None:
     for chapter in sections().values():
         for title, text in chapter.items():
             assert len(text.split()) > 20, title

@@ -1,4 +1,4 @@
-"""What `make` does before anything of ours is installed: it gets what is missing, or names it."""
+"""The first steps of `make`: missing tools are installed, or named."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def machine(tmp_path: Path) -> Machine:
     return Machine(tmp_path)
 
 
-def test_what_is_missing_is_installed(machine: Machine, tmp_path: Path) -> None:
+def test_missing_tools_are_installed(machine: Machine, tmp_path: Path) -> None:
     machine.tool("apt-get", f'[ "$1" != install ] || touch {tmp_path}/there')
     ended = machine.runs(".ci/need", "A thing", "things", "test", "-e", f"{tmp_path}/there")
     assert ended.returncode == 0, ended.stderr
@@ -63,7 +63,7 @@ def test_what_is_missing_is_installed(machine: Machine, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("failing", ["update", "install"])
-def test_what_cannot_be_installed_is_named(machine: Machine, failing: str) -> None:
+def test_a_tool_that_cannot_be_installed_is_named(machine: Machine, failing: str) -> None:
     machine.tool("apt-get", f'[ "$1" != {failing} ]')
     ended = machine.runs(".ci/need", "A thing", "things", "false")
     assert ended.returncode == 1
@@ -80,7 +80,7 @@ def test_what_cannot_be_installed_is_named(machine: Machine, failing: str) -> No
         ("", True),
     ],
 )
-def test_maven_is_wanted_unless_this_kafka_was_fetched(
+def test_maven_is_required_unless_kafka_is_cached(
     machine: Machine, cached: str, wanted: bool
 ) -> None:
     machine.tool("mvn", "")

@@ -29,18 +29,18 @@ def programs(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return installed(wheel, tmp_path_factory.mktemp("home"))
 
 
-def test_it_is_the_wheel_that_is_installed(programs: Path) -> None:
+def test_the_wheel_is_installed(programs: Path) -> None:
     where = "import stream_fs; print(stream_fs.__file__)"
     place = run(programs / "python", "-c", where, cwd=programs)
     assert Path(place.strip()).is_relative_to(programs.parent)
 
 
-def test_it_says_its_version(programs: Path) -> None:
+def test_the_command_prints_its_version(programs: Path) -> None:
     said = run(programs / "stream-fs", "version", cwd=programs)
     assert said.splitlines()[0] == f"stream-fs {PROJECT['version']}"
 
 
-def test_with_a_compiler_it_has_the_compiled_core(wheel: Path, programs: Path) -> None:
+def test_a_wheel_built_with_a_compiler_has_the_compiled_core(wheel: Path, programs: Path) -> None:
     if shutil.which(COMPILER) is None:
         pytest.skip("there is no C compiler")
     platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
@@ -51,7 +51,7 @@ def test_with_a_compiler_it_has_the_compiled_core(wheel: Path, programs: Path) -
     assert said.splitlines()[1:] == ["core: compiled"]
 
 
-def test_without_a_compiler_it_is_for_every_platform(tmp_path: Path) -> None:
+def test_a_wheel_built_without_a_compiler_is_for_every_platform(tmp_path: Path) -> None:
     wheel = built(tmp_path, str(tmp_path / "no-compiler"))
     assert wheel.name.endswith("-py3-none-any.whl")
     names = zipfile.ZipFile(wheel).namelist()
@@ -63,21 +63,21 @@ def test_without_a_compiler_it_is_for_every_platform(tmp_path: Path) -> None:
     assert said.splitlines()[1:] == [f"core: numpy (of the compiled one: {why})"]
 
 
-def test_it_holds_what_runs_and_no_sources_in_c(wheel: Path) -> None:
+def test_the_wheel_has_no_c_sources(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert not [name for name in names if name.startswith(f"{KERNELS}/native/")]
     kinds = {Path(name).suffix for name in names if name.startswith("stream_fs/selector/")}
     assert kinds <= {".py", ".pyi", ".so"}
 
 
-def test_its_example_is_a_configuration(programs: Path, tmp_path: Path) -> None:
+def test_the_example_configuration_is_valid(programs: Path, tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
     path.write_text(run(programs / "stream-fs", "config", "example", cwd=tmp_path))
     said = run(programs / "stream-fs", "config", "check", "--config", path, cwd=tmp_path)
     assert "the configuration is valid" in said
 
 
-def test_a_secret_is_taken_from_its_file_and_not_shown(programs: Path, tmp_path: Path) -> None:
+def test_a_secret_is_read_from_its_file_and_hidden(programs: Path, tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
     (tmp_path / "password").write_text("correct-horse\n")
     example = run(programs / "stream-fs", "config", "example", cwd=tmp_path)
@@ -88,7 +88,7 @@ def test_a_secret_is_taken_from_its_file_and_not_shown(programs: Path, tmp_path:
     assert "correct-horse" not in said
 
 
-def test_it_replays_records(programs: Path, tmp_path: Path) -> None:
+def test_the_wheel_replays_records(programs: Path, tmp_path: Path) -> None:
     records = tmp_path / "records.jsonl"
     config = ROOT / "deploy/compose/config.toml"
     views = [(view.name, view.dimension) for view in load(config, {}).views]
@@ -104,7 +104,7 @@ def test_it_replays_records(programs: Path, tmp_path: Path) -> None:
     assert [view["name"] for view in ranking["views"]] == [name for name, _ in views]
 
 
-def test_the_status_page_is_in_it(programs: Path) -> None:
+def test_the_wheel_has_the_status_page(programs: Path) -> None:
     listing = "from stream_fs.service.http import status_pages; print(*status_pages(lambda: None))"
     served = run(programs / "python", "-c", listing, cwd=programs).split()
     parts = {path.name for path in (ROOT / "stream_fs/service/page").iterdir()}
@@ -112,9 +112,9 @@ def test_the_status_page_is_in_it(programs: Path) -> None:
     assert len(served) == len(parts) + 1
 
 
-def test_the_service_needs_nothing_else(programs: Path) -> None:
+def test_the_service_runs_with_its_dependencies_only(programs: Path) -> None:
     run(programs / "python", "-c", "import stream_fs.service.run", cwd=programs)
 
 
-def test_the_template_of_the_report_is_in_it(wheel: Path) -> None:
+def test_the_wheel_has_the_template_of_the_report(wheel: Path) -> None:
     assert "stream_fs/evaluate/report/page.html.jinja" in zipfile.ZipFile(wheel).namelist()

@@ -1,4 +1,4 @@
-"""The cores of the selector do the same: they differ by rounding alone."""
+"""The cores of the selector give equal results up to rounding."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def outcome(
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "csr"])
 @pytest.mark.parametrize("precision", [np.float32, np.float64])
 @pytest.mark.parametrize("preset", get_args(Preset))
-def test_they_differ_by_rounding_alone(
+def test_cores_differ_by_rounding_alone(
     core: str, preset: Preset, precision: Any, sparse: bool, repeats: int
 ) -> None:
     state, reports = outcome(core, preset, precision, sparse, repeats)
@@ -92,7 +92,7 @@ def test_they_differ_by_rounding_alone(
     most=st.integers(0, 80),
     rival=st.sampled_from([-1.0, 0.25, 0.5]) | st.floats(-1, 1),
 )
-def test_they_choose_the_same_features(seed: int, n: int, most: int, rival: float) -> None:
+def test_cores_choose_the_same_features(seed: int, n: int, most: int, rival: float) -> None:
     """To the last digit, among copies, ties, worthless ones, and what is like an earlier choice."""
     rng = np.random.default_rng(seed)
     rows = rng.normal(size=(n, 8)) * (rng.random((n, 1)) < 0.9)
@@ -118,7 +118,7 @@ def test_they_choose_the_same_features(seed: int, n: int, most: int, rival: floa
     kinds=st.integers(1, 100),
     precision=st.sampled_from([np.float32, np.float64]),
 )
-def test_they_find_the_same_neighbours(
+def test_cores_find_the_same_neighbours(
     seed: int, n: int, neighbours: int, kinds: int, precision: Any
 ) -> None:
     """Among copies and ties, which rounding puts at a distance a little less than nothing."""
@@ -131,7 +131,7 @@ def test_they_find_the_same_neighbours(
     np.testing.assert_array_equal(np.sort(found), np.sort(expected))
 
 
-def test_it_is_the_core_that_was_demanded(core: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_requested_core_is_used(core: str, monkeypatch: pytest.MonkeyPatch) -> None:
     used = set()
     for module in {fallback, import_module(f"stream_fs.selector.kernels.{MODULES[core]}")}:
         for name in ITERATIONS & set(vars(module)) | {"nearest_rows", "choose_features"}:
@@ -149,7 +149,7 @@ def test_it_is_the_core_that_was_demanded(core: str, monkeypatch: pytest.MonkeyP
     assert len(used) == 3
 
 
-def test_a_missing_core_is_not_replaced_in_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_core_is_an_error_when_it_is_requested(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dispatch, "missing", lambda: "it was not built")
     monkeypatch.setenv(dispatch.VARIABLE, "compiled")
     with pytest.raises(InvalidParameter, match="demands the compiled core, but it was not built"):
@@ -158,7 +158,7 @@ def test_a_missing_core_is_not_replaced_in_silence(monkeypatch: pytest.MonkeyPat
     assert dispatch.active_core() == "numpy"
 
 
-def test_rows_in_any_order_give_the_same() -> None:
+def test_the_order_of_rows_does_not_matter() -> None:
     """As they lie in a data frame, column by column; and CSR with either kind of index."""
     rng = np.random.default_rng(8)
     views = [View("a", 12, "none")]
@@ -176,7 +176,7 @@ def test_rows_in_any_order_give_the_same() -> None:
             np.testing.assert_allclose(found[1][name], array, rtol=1e-9, err_msg=name)
 
 
-def test_a_core_that_does_not_exist_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_core_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(dispatch.VARIABLE, "fortran")
     with pytest.raises(InvalidParameter, match="'fortran', but can be compiled or numpy"):
         dispatch.active_core()

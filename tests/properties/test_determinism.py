@@ -1,4 +1,4 @@
-"""The same input gives the same bytes, in one go or with the selector saved on the way."""
+"""The same input gives the same bytes, at once or with the selector saved in between."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_the_same_input_gives_the_same_bytes(preset: Any, layout: Layout, seed: 
 @pytest.mark.parametrize("preset", PRESETS)
 @settings(max_examples=8)
 @given(layout=layouts(chunks=5), first_rows=st.integers(1, 20))
-def test_a_saved_selector_goes_on_with_the_same_bytes(
+def test_a_saved_selector_continues_with_the_same_bytes(
     preset: Any, layout: Layout, first_rows: int
 ) -> None:
     """Saved and loaded before every chunk, also while rows are still kept back."""
@@ -70,7 +70,7 @@ def test_a_saved_selector_goes_on_with_the_same_bytes(
 
 @settings(max_examples=20)
 @given(layout=layouts(chunks=4))
-def test_rows_kept_back_are_saved_as_they_are(layout: Layout) -> None:
+def test_buffered_rows_are_saved_unchanged(layout: Layout) -> None:
     model = selector(layout, first_rows=1000)
     with TemporaryDirectory() as folder:
         path = Path(folder) / "selector"
@@ -93,7 +93,7 @@ def test_rows_kept_back_are_saved_as_they_are(layout: Layout) -> None:
 @pytest.mark.parametrize("preset", PRESETS)
 @settings(max_examples=5)
 @given(layout=layouts())
-def test_a_flattened_state_comes_back(preset: Any, layout: Layout) -> None:
+def test_a_flattened_state_is_restored(preset: Any, layout: Layout) -> None:
     model = selector(layout, preset=preset, first_rows=1)
     for inputs, present in random_stream(layout):
         model.partial_fit(inputs, present=present)
@@ -102,7 +102,7 @@ def test_a_flattened_state_comes_back(preset: Any, layout: Layout) -> None:
     assert state_bytes(again) == state_bytes(model.state)
 
 
-def test_rows_kept_back_make_one_first_chunk() -> None:
+def test_buffered_rows_form_one_first_chunk() -> None:
     """Fed in pieces, the first chunk is the same as fed at once."""
     rng = np.random.default_rng(1)
     data = {"a": rng.random((90, 4)), "b": rng.random((90, 3))}

@@ -62,7 +62,7 @@ def bytes_of(chunk: Chunk) -> list[bytes]:
 
 
 @every
-def test_rankings_are_rankings(setting: dict[str, Any]) -> None:
+def test_a_ranking_has_every_feature_once_and_finite_scores(setting: dict[str, Any]) -> None:
     chosen = chosen_for(setting)
     state, reports = run(chosen, planted_chunks(WORLD, chosen, SIZES))
     assert (state.alpha > 0).all()
@@ -133,7 +133,7 @@ def test_transform_gives_the_chosen_columns(setting: dict[str, Any]) -> None:
 
 @every
 @pytest.mark.parametrize("transform", ["minmax", "unit", "none"])
-def test_an_update_leaves_its_input_alone(setting: dict[str, Any], transform: str) -> None:
+def test_an_update_does_not_change_its_input(setting: dict[str, Any], transform: str) -> None:
     chosen = whole(chosen_for(setting, decay=0.9), transform)
     chunks = list(planted_chunks(WORLD, chosen, SIZES))
     state, _ = run(chosen, chunks[:1])
@@ -146,7 +146,7 @@ def test_an_update_leaves_its_input_alone(setting: dict[str, Any], transform: st
 
 
 @every
-def test_the_report_tells_what_happened(setting: dict[str, Any]) -> None:
+def test_the_report_has_the_figures_of_the_update(setting: dict[str, Any]) -> None:
     chosen = chosen_for(setting, min_iterations=4, max_iterations=9)
     chunks = list(planted_chunks(WORLD, chosen, SIZES))
     for number, (chunk, report) in enumerate(zip(chunks, run(chosen, chunks)[1], strict=True), 1):
@@ -217,7 +217,7 @@ def test_merged_halves_hold_the_sums_of_both(setting: dict[str, Any], transform:
 
 
 @every
-def test_ranges_merge_to_the_wider(setting: dict[str, Any]) -> None:
+def test_merged_ranges_cover_both(setting: dict[str, Any]) -> None:
     chosen = whole(chosen_for(setting), "minmax")
     chunks = list(planted_chunks(WORLD, chosen, [60, 60]))
     parts = [run(chosen, [chunk])[0] for chunk in chunks]
@@ -244,7 +244,7 @@ def without(chunk: Chunk, name: str) -> Chunk:
 
 
 @every
-def test_a_view_that_was_never_seen_is_left_out(setting: dict[str, Any]) -> None:
+def test_a_view_without_any_row_is_excluded(setting: dict[str, Any]) -> None:
     chosen = chosen_for(setting)
     chunks = [without(chunk, "view 1") for chunk in planted_chunks(WORLD, chosen, SIZES)]
     state, reports = run(chosen, chunks)
@@ -264,7 +264,7 @@ def test_a_view_that_was_never_seen_is_left_out(setting: dict[str, Any]) -> None
 
 @every
 @pytest.mark.parametrize("rho", [1.0, 0.8])
-def test_a_view_that_is_absent_keeps_what_it_has(setting: dict[str, Any], rho: float) -> None:
+def test_an_absent_view_keeps_its_state(setting: dict[str, Any], rho: float) -> None:
     chosen = chosen_for(setting, absent_view="skip", decay=rho)
     chunks = list(planted_chunks(WORLD, chosen, SIZES))
     before, _ = run(chosen, chunks[:2])
@@ -304,7 +304,7 @@ def test_an_absent_view_can_be_imputed(setting: dict[str, Any]) -> None:
 
 
 @every
-def test_a_view_that_comes_later_takes_its_share_from_all(setting: dict[str, Any]) -> None:
+def test_a_late_view_takes_its_weight_from_all_views(setting: dict[str, Any]) -> None:
     """With the weights held where they start: view 1 enters with half, then both go on."""
     chosen = chosen_for(setting, lam=1e9)
     chunks = list(planted_chunks(WORLD, chosen, SIZES))
@@ -338,7 +338,7 @@ def test_weights_stay_with_the_views_that_hold_them() -> None:
 
 
 @every
-def test_decay_weighs_what_came_before(setting: dict[str, Any]) -> None:
+def test_decay_weights_earlier_chunks(setting: dict[str, Any]) -> None:
     """ρ for sums, ρ² for squares of weights, √ρ for the sketch; ranges and V stay."""
     rho = 0.7
     chosen = whole(chosen_for(setting, decay=rho), "minmax")

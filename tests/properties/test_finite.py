@@ -1,4 +1,4 @@
-"""Whatever finite numbers come in, no NaN and no infinity ever enters the state."""
+"""With finite input, no NaN and no infinity enters the state."""
 
 from __future__ import annotations
 
@@ -93,7 +93,9 @@ KINDS = [
 @pytest.mark.parametrize("transform", TRANSFORMS)
 @settings(max_examples=15)
 @given(data=st.data())
-def test_no_finite_input_spoils_the_state(preset: Any, transform: Any, data: st.DataObject) -> None:
+def test_finite_input_keeps_the_state_finite(
+    preset: Any, transform: Any, data: st.DataObject
+) -> None:
     draw = data.draw
     rng = np.random.default_rng(draw(SEEDS))
     dims = draw(st.lists(st.integers(1, 6), min_size=1, max_size=3))
@@ -129,7 +131,7 @@ def test_no_finite_input_spoils_the_state(preset: Any, transform: Any, data: st.
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("transform", TRANSFORMS)
-def test_the_ends_of_the_range_of_numbers(preset: Any, transform: Any, dtype: Any) -> None:
+def test_extreme_numbers_keep_the_state_finite(preset: Any, transform: Any, dtype: Any) -> None:
     """Smallest and largest magnitudes of the type, or of the transform, in turn and together."""
     rng = np.random.default_rng(3)
     views = [View("a", 4, transform), View("b", 3, transform)]
@@ -153,7 +155,9 @@ def test_the_ends_of_the_range_of_numbers(preset: Any, transform: Any, dtype: An
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("absent_view", ["skip", "impute"])
 @pytest.mark.parametrize("rho", [1.0, 1e-6])
-def test_a_view_that_stays_away_for_long(preset: Any, absent_view: Any, rho: float) -> None:
+def test_a_long_absent_view_keeps_the_state_finite(
+    preset: Any, absent_view: Any, rho: float
+) -> None:
     """Its counts decay to the smallest numbers and on to zero; then it is back."""
     rng = np.random.default_rng(4)
     views = [View("a", 3), View("b", 4)]
@@ -267,7 +271,7 @@ def test_a_single_view_beside_one_that_becomes_large(
 
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("score", ["relevance", "row_norm"])
-def test_a_view_that_comes_later(preset: Any, score: Any) -> None:
+def test_a_late_view_keeps_the_state_finite(preset: Any, score: Any) -> None:
     rng = np.random.default_rng(6)
     views = [View("a", 5), View("b", 4), View("never", 3)]
     state = initial_state(params(views, 3, preset=preset, score=score))

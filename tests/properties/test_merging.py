@@ -1,4 +1,4 @@
-"""Models of a stream in parts, merged: what was planted is found as by one model."""
+"""Merged models of parts of a stream find planted features like one model."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def decode_model(matrix: NDArray[np.float64], origin: str) -> State:
 
 
 @pytest.mark.parametrize("larger", [0, 1])
-def test_models_weigh_as_their_data(larger: int) -> None:
+def test_models_are_weighted_by_their_data(larger: int) -> None:
     """In one part features 0–3 distinguish clusters, in the other 4–7."""
     rng = np.random.default_rng(2)
     sizes = [900, 100] if larger == 0 else [100, 900]
@@ -148,7 +148,7 @@ def test_models_weigh_as_their_data(larger: int) -> None:
     assert merged.views["v"].n == merged.j == merged.total == 1000
 
 
-def test_clusters_that_a_part_has_not_seen_are_kept_apart() -> None:
+def test_clusters_missing_from_a_part_stay_separate() -> None:
     """The first part lacks cluster 3, the second cluster 0; each has split another instead."""
     rng = np.random.default_rng(5)
     high = (0, 1, 2, 3)
@@ -181,7 +181,7 @@ def test_parts_of_one_cluster_each_make_the_clusters_of_the_stream() -> None:
     assert scores[4:].max() < 0.1
 
 
-def test_ranges_that_differ_by_chance_do_not_part_the_models() -> None:
+def test_random_differences_of_ranges_do_not_separate_the_models() -> None:
     """Many features with long tails: each part's smallest and largest values are its own."""
     rng = np.random.default_rng(4)
     K, d, parts = 4, 120, 6
@@ -197,7 +197,7 @@ def test_ranges_that_differ_by_chance_do_not_part_the_models() -> None:
     assert area_under_curve(view_scores(merge(models))["v"], noise) > 0.95
 
 
-def test_a_part_whose_records_are_all_equal_spoils_nothing() -> None:
+def test_a_part_of_equal_records_changes_nothing() -> None:
     """It has no range, so that all its scaled rows are zero: they mean a place, not nothing."""
     rng = np.random.default_rng(9)
     chosen = params([View("v", 12)], 2)

@@ -1,4 +1,4 @@
-"""Streams whose answer is known: what was planted is found, copies wait, noise scores nothing."""
+"""Streams with a known answer: planted features are found, copies last, noise scores zero."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def chosen_for(world: Planted, **setting: Any) -> Params:
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("setting", [{}, {"decay": 0.8}, {"inner_updates": 2}], ids=str)
-def test_what_was_planted_is_found(setting: dict[str, Any], seed: int) -> None:
+def test_planted_features_are_found(setting: dict[str, Any], seed: int) -> None:
     world = Planted(seed=seed)
     chosen = chosen_for(world, **setting)
     scores = view_scores(run(chosen, planted_chunks(world, chosen, SIZES))[0])
@@ -40,7 +40,7 @@ def test_what_was_planted_is_found(setting: dict[str, Any], seed: int) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("preset", ["paper", "classical"])
-def test_row_norms_find_what_stands_out_by_its_size(preset: Any, seed: int) -> None:
+def test_row_norms_find_features_with_large_values(preset: Any, seed: int) -> None:
     """They follow a feature's mean, so noise must be small to be distinguished."""
     world = Planted(seed=seed, noise_scale=0.1)
     chosen = chosen_for(world, preset=preset)
@@ -50,7 +50,7 @@ def test_row_norms_find_what_stands_out_by_its_size(preset: Any, seed: int) -> N
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_copies_of_a_chosen_feature_wait(seed: int) -> None:
+def test_copies_of_a_chosen_feature_rank_behind_new_features(seed: int) -> None:
     """Each of the first places, as many as there are different informative features, is new."""
     world = Planted(seed=seed)
     chosen = chosen_for(world)
@@ -101,7 +101,7 @@ def relevance_of_stream(X: Matrix, P: Matrix, chunks: int, rho: float) -> Matrix
 
 
 @pytest.mark.parametrize("rho", [1.0, 0.9, 0.6])
-def test_relevance_is_free_of_what_chance_explains(rho: float) -> None:
+def test_relevance_excludes_what_chance_explains(rho: float) -> None:
     """Noise on top of a signal: on average over many features, only the signal's share is left.
 
     What chance explains is measured on other noise, not taken from the formula.

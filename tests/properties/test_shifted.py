@@ -142,7 +142,7 @@ def test_no_chunk_takes_memory_of_rows_times_features(among: bool) -> None:
         tracemalloc.stop()
 
 
-def test_rows_that_wait_for_the_first_chunk_stay_sparse() -> None:
+def test_rows_buffered_for_the_first_chunk_stay_sparse() -> None:
     """One dense matrix with few rows among sparse ones."""
     rng = np.random.default_rng(2)
     selector = MultiViewSelector([View("a", 40)], 2, max_iterations=10)

@@ -1,4 +1,4 @@
-"""Chunk by chunk the state holds the sums that stored data would give."""
+"""After every chunk the state holds the sums that stored data would give."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_the_accumulated_loss_is_the_sum_of_each_chunks_own(layout: Layout) -> N
 @pytest.mark.parametrize("preset", PRESETS)
 @settings(max_examples=10)
 @given(layout=layouts(views=1))
-def test_one_view_alone_is_the_consensus(preset: Any, layout: Layout) -> None:
+def test_the_consensus_of_one_view_is_that_view(preset: Any, layout: Layout) -> None:
     chosen = params([View("view 0", layout.dims[0])], layout.clusters, preset=preset)
     state, _, fits = observed(chosen, random_chunks(layout, chosen))
     np.testing.assert_array_equal(state.alpha, [1.0])
@@ -149,7 +149,7 @@ def test_one_view_alone_is_the_consensus(preset: Any, layout: Layout) -> None:
 
 @settings(max_examples=10)
 @given(layout=layouts(), preset=st.sampled_from(["default", "paper"]))
-def test_a_large_lambda_weighs_all_views_alike(layout: Layout, preset: Any) -> None:
+def test_a_large_lambda_weights_all_views_equally(layout: Layout, preset: Any) -> None:
     layout = replace(layout, sizes=layout.sizes[:1], missing=0.3)
     views = [View(name, d) for name, d in zip(layout.names, layout.dims, strict=True)]
     chosen = params(views, layout.clusters, preset=preset, lam=1e8, max_iterations=10)

@@ -286,7 +286,7 @@ def test_a_large_lambda_makes_the_views_equal(losses: list[float]) -> None:
 
 
 @given(losses=st.lists(st.floats(0, 1e300), min_size=1, max_size=5), lam=st.floats(1.001, 1e6))
-def test_no_loss_takes_a_view_off_the_simplex(losses: list[float], lam: float) -> None:
+def test_view_weights_stay_on_the_simplex_for_any_loss(losses: list[float], lam: float) -> None:
     alpha = np.array(alpha_step(losses, lam))
     assert (alpha > 0).all()
     assert alpha.sum() == pytest.approx(1.0)

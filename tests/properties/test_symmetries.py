@@ -1,4 +1,4 @@
-"""What must not matter: the order of features, and the unit they are measured in."""
+"""Invariances: the order of features, and their units."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The references themselves: what mathematics says must hold of them."""
+"""Mathematical properties of the reference implementations."""
 
 from __future__ import annotations
 

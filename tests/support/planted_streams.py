@@ -1,4 +1,4 @@
-"""Streams with a known answer: clusters, the features that tell them apart, noise, and copies."""
+"""Streams with a known answer: clusters, the features that distinguish them, noise, and copies."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.random_streams import presence
 @dataclass(frozen=True)
 class Planted:
     """Every view: `clusters`·`per_cluster` features that are high in one cluster (block V), then
-    as many copies of the first of them as `copies`, then `noise` features that tell nothing.
+    as many copies of the first of them as `copies`, then `noise` features without information.
 
     With `noise_scale` 1 noise is on the scale of the informative features, so that its size does
     not give it away.

@@ -18,7 +18,7 @@ class Plan:
     ingest: tuple[tuple[int, int], ...]
     """Bytes of a record, and how many are read in a turn."""
     chunks: int
-    """Chunks that the service works off in a turn, beside the first."""
+    """Chunks that the service processes in a turn, without the first."""
     slice: int
     """Chunks of a turn where the service and its parts take turns within one process."""
     shared_chunks: int

@@ -16,7 +16,7 @@ from tests.benchmarks.service.sections import Figure, Section
 from tests.support.markdown_table import aligned, growth_rows, median, verdict
 
 NOTES = (
-    "seconds and rates are by the clock, medians of the turns; contestants take turns, and ratios "
+    "seconds and rates are by the clock, medians of the turns; programs take turns, and ratios "
     "are taken within a turn",
     "ratio: median over the turns, with the interval that holds the true median with a confidence "
     "of 95 % (the whole range below six turns), and the quartiles",

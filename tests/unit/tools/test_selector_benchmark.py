@@ -122,7 +122,7 @@ def test_the_full_plan_covers_the_ranges() -> None:
     ]  # fmt: skip
 
 
-def test_everyone_has_every_turn_and_ratios_are_within_turns() -> None:
+def test_every_run_is_in_every_turn_and_ratios_are_within_turns() -> None:
     order: list[str] = []
     taken = take_turns({name: partial(order.append, name) for name in "abc"}, 4)
     assert "".join(order) == "abcbcacababc"

@@ -69,7 +69,7 @@ def test_the_bare_loops_find_the_rows_that_the_decoder_finds(
     np.testing.assert_array_equal(one_by_one, expected)
 
 
-def test_records_have_the_size_that_was_asked_for() -> None:
+def test_records_have_the_requested_size() -> None:
     for size in (200, 1_000, 10_000):
         (record, *_) = Mix.of_bytes(size).records(10)
         assert len(record) == pytest.approx(size, rel=0.1)
@@ -81,7 +81,7 @@ def test_time_is_counted_from_the_first_arrival() -> None:
     assert next(arriving, None) is None
 
 
-def test_the_pace_is_taken_while_everybody_works() -> None:
+def test_the_pace_is_that_while_all_processes_work() -> None:
     selector = [(float(at), at % 2) for at in range(8)]
     assert pace([selector]) == 1.0
     first = [(0.0, 0), (1.0, 1), (2.0, 0), (3.0, 0), (4.0, 0)]
@@ -92,7 +92,7 @@ def test_the_pace_is_taken_while_everybody_works() -> None:
 
 
 @pytest.mark.parametrize("plan", [FULL, QUICK, TINY], ids=["full", "quick", "tiny"])
-def test_every_size_is_a_stream_that_can_be_configured(plan: Plan, tmp_path: Path) -> None:
+def test_every_size_is_a_valid_stream(plan: Plan, tmp_path: Path) -> None:
     for sweep in growing.sweeps(plan.growth_scale, plan.growth_length):
         assert len({size.count for size in sweep.sizes}) == len(sweep.sizes) > 1
         for size in sweep.sizes:
@@ -156,7 +156,7 @@ def test_a_report_shows_goals_rates_and_growth() -> None:
 
 
 @pytest.mark.parametrize(("strict", "code"), [([], 0), (["--strict"], 1)])
-def test_a_goal_that_is_missed_is_an_exit_code_only_where_asked_for(
+def test_a_missed_goal_is_an_exit_code_only_with_strict(
     strict: list[str], code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     missed = Comparison("s", "missed", "x", "a", "b", (1.0,), (1.0,), Goal("≥", 2))
@@ -170,7 +170,7 @@ def test_a_goal_that_is_missed_is_an_exit_code_only_where_asked_for(
     assert bench.main([*strict, "--output", str(tmp_path)]) == code
 
 
-def test_frameworks_are_told_with_their_versions_or_why_they_are_not_there(
+def test_frameworks_are_listed_with_their_versions_or_the_reason_of_their_absence(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(environment, "interpreter", lambda: Path(sys.executable))
@@ -179,5 +179,5 @@ def test_frameworks_are_told_with_their_versions_or_why_they_are_not_there(
     assert found["no_such_framework"].startswith("not here, and not compared (ModuleNotFoundError")
 
 
-def test_sections_have_names_to_choose_them_by() -> None:
+def test_sections_are_selected_by_name() -> None:
     assert len({section.name for section in SECTIONS}) == len(SECTIONS)
