@@ -1,4 +1,4 @@
-"""A guarded command ends with the process that has started it, however that ends."""
+"""A guarded command ends with the process that started it, however that ends."""
 
 from __future__ import annotations
 

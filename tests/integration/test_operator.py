@@ -1,4 +1,4 @@
-"""The way of a new operator, from an empty directory to alerts and back, on a real broker."""
+"""The steps of a new operator, from an empty directory to alerts and back, on a real broker."""
 
 from __future__ import annotations
 

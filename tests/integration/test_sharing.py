@@ -1,4 +1,4 @@
-"""Test processes share one broker, and the last one to use it is not left without."""
+"""Test processes share one broker, which runs until the last one has ended."""
 
 from __future__ import annotations
 

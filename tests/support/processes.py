@@ -1,4 +1,4 @@
-"""Looking for processes, and waiting until they are gone (Linux)."""
+"""Finds running processes, and waits for conditions (Linux)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def mentioning(text: str) -> dict[int, str]:
 
 
 def wait_until(condition: Callable[[], bool], what: str) -> None:
-    """Wait for a condition that comes true by itself."""
+    """Wait until a condition holds; raises `TimeoutError` with `what`."""
     deadline = time.monotonic() + TIMEOUT_SECONDS
     while not condition():
         if time.monotonic() > deadline:

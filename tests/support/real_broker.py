@@ -33,7 +33,7 @@ def warm_broker(log_dir: Path) -> Iterator[Broker]:
 
 @contextmanager
 def stoppable_broker(log_dir: Path) -> Iterator[Broker]:
-    """One of a test's own; the test is skipped where there is none to be had."""
+    """A broker of a test's own; without one the test is skipped."""
     with pytest.MonkeyPatch.context() as patch, ExitStack() as stack:
         patch.delenv(BOOTSTRAP_VARIABLE, raising=False)
         try:
@@ -44,7 +44,7 @@ def stoppable_broker(log_dir: Path) -> Iterator[Broker]:
 
 
 def warm_up(broker: Broker) -> None:
-    """Let the broker make its internal topics now: the first group and transaction take seconds."""
+    """Let the broker create its internal topics: the first group and transaction take seconds."""
     topics = Topics(broker.bootstrap)
     topic = topics.create("warm-up")
     address = {"bootstrap.servers": broker.bootstrap}

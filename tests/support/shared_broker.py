@@ -33,8 +33,8 @@ def shared_broker(
 ) -> Iterator[Broker]:
     """The broker of all processes that name this directory.
 
-    The first one starts it; it takes it away only when no other uses it any more. One that comes
-    while it is being taken away waits, and then starts another.
+    The first one starts it, and stops it when no other uses it any more. One that arrives while it
+    is being stopped waits, and then starts another.
     """
     directory.mkdir(parents=True, exist_ok=True)
     address = directory / "address"

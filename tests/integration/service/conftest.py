@@ -1,4 +1,4 @@
-"""Streams of a test's own, and workers that do not wait long for each other."""
+"""Streams, members and processes of a test's own."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def make_stream(topics: Topics, tmp_path: Path) -> Iterator[MakeStream]:
 
 @pytest.fixture
 def stream(make_stream: MakeStream) -> Stream:
-    """The usual one, with one partition."""
+    """The default stream, with one partition."""
     return make_stream()
 
 

@@ -1,4 +1,4 @@
-"""What can become of the records of a snapshot, manifest first."""
+"""Damages of the records of a snapshot, manifest first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Members of a stream's group within the test process, which take turns as the test says."""
+"""Members of a consumer group in the test process, which take turns under its control."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def _snapshot(stream: Stream, at: SnapshotPlace) -> Iterator[Record]:
 
 
 def replace_snapshots(stream: Stream, state: State, *snapshots: Sequence[Record]) -> None:
-    """Write these in place of the newest ones, and a progress record that names them."""
+    """Replace the newest ones by these, with a progress record that names them."""
     places = list(state.progress.snapshots)
     for index, records in enumerate(snapshots):
         first, *_ = _append(stream, records)
@@ -67,7 +67,7 @@ def replace_snapshots(stream: Stream, state: State, *snapshots: Sequence[Record]
 
 
 def _append(stream: Stream, records: Iterable[Record]) -> list[int]:
-    """Where the records got to."""
+    """The offsets of the written records."""
     topic = stream.configuration().state_topics()[stream.only.topic]
     producer = Producer({"bootstrap.servers": stream.topics.bootstrap})
     offsets: list[int] = []

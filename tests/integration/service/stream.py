@@ -25,9 +25,9 @@ from tests.support.processes import wait_until
 from tests.support.topics import TIMEOUT_SECONDS, Topics, end_of, flush
 
 Changes = Mapping[str, Any]
-"""Over a configuration, by `section.key` or by `section`."""
+"""Changes of a configuration, by `section.key` or by `section`."""
 Output = Mapping[Partition, Sequence[Published]]
-"""What was published, by the input partition that it is about, in its order."""
+"""Published messages by input partition, in their order."""
 
 DIMENSIONS: Final = {"a": 6, "b": 4}
 CLUSTERS: Final = 2
@@ -71,7 +71,7 @@ ALONE: Changes = {"output.linger_seconds": 0.0}
 
 
 class Stream:
-    """Topics on the broker, and a configuration that names them; `changes` go over the usual."""
+    """Topics on the broker, and a configuration that names them; `changes` override the default."""
 
     def __init__(
         self,
@@ -114,12 +114,12 @@ class Stream:
 
     @property
     def only(self) -> Partition:
-        """The partition, where there is one."""
+        """The only partition."""
         (partition,) = self.partitions
         return partition
 
     def file(self, changes: Changes | None = None) -> Path:
-        """A configuration file, with these changes over it."""
+        """A configuration file with these changes."""
         sections: dict[str, Any] = {
             "stream": {"name": self.name, "topics": self.inputs},
             "views": declared(),
@@ -178,7 +178,7 @@ class Stream:
                 deleted.result(TIMEOUT_SECONDS)
             self._created.clear()
 
-    # --- what goes in --------------------------------------------------------------------------
+    # --- input --------------------------------------------------------------------------------
 
     def feed(
         self,
@@ -217,13 +217,13 @@ class Stream:
         flush(self._producer)
 
     def feed_all(self, count: int, seed: int = 0) -> None:
-        """So many chunks more for every partition; the first chunk is larger."""
+        """Append so many chunks to every partition; the first chunk is larger."""
         for number, partition in enumerate(self.partitions):
             need = count * CHUNK + (0 if self.fed[partition] else FIRST - CHUNK)
             found = [encode_record(views) for views in rows(need, 100 * seed + number)]
             self.feed(found, partition)
 
-    # --- what comes out ------------------------------------------------------------------------
+    # --- output --------------------------------------------------------------------------------
 
     def rankings(self) -> Output:
         """Every published ranking of a partition."""

@@ -1,4 +1,4 @@
-"""Bad records: to the dead letters as they came, or skipped, or the end, as the policy says."""
+"""Bad records: published unchanged as dead letters, skipped, or an error, by policy."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_records_too_large_for_a_dead_letter_are_shortened(
 def test_the_last_of_many_large_bad_records_are_shortened(
     make_stream: MakeStream, member: MakeMember
 ) -> None:
-    """Held and sent at once would be 27 MB; the service goes on, after a crash as well."""
+    """Held and sent at once would be 27 MB; the service continues, also after a crash."""
     stream = make_stream({"dead_letters.max_open_bytes": 5_000_000, "output.linger_seconds": 0.0})
     good, large = chunks(2), b"x" * 900_000
     stream.feed(good[:FIRST])
@@ -164,7 +164,7 @@ def crash() -> None:
 
 
 def cuts(letter: Published) -> dict[str, str]:
-    """What the headers say of parts that were shortened."""
+    """The headers of shortened parts."""
     parts = ("value", "key", "headers")
     return {
         name: (value or b"").decode()

@@ -1,4 +1,4 @@
-"""A changed configuration: refused where old and new chunks would not add up, else taken up."""
+"""A changed configuration is refused if incompatible with the model, else used."""
 
 from __future__ import annotations
 

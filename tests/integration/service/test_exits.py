@@ -1,4 +1,4 @@
-"""How the process ends: its exit code, and what it says on standard error."""
+"""The end of the process: its exit code and standard error."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.support.topics import TIMEOUT_SECONDS
 
 @pytest.fixture(scope="module", autouse=True)
 def unreachable(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """Started before the other tests: it takes all its patience to give up."""
+    """Started before the other tests: its timeout takes long."""
     path = tmp_path_factory.mktemp("unreachable") / "stream.toml"
     path.write_text(
         f"""
@@ -160,7 +160,7 @@ CHANGED = [
 
 
 def refused(stream: Stream, service: Service, *texts: str) -> None:
-    """It ends with the code of a refusal, says why and what to do, and leaves the group."""
+    """It ends with the exit code of a refusal, the reason and the remedy, and leaves the group."""
     assert service.wait() == 3, service.output
     for text in texts:
         assert text in service.output

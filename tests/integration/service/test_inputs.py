@@ -1,4 +1,4 @@
-"""What comes in: several topics and partitions, every form of a record, chunks by time."""
+"""Input: several topics and partitions, every form of a record, chunks by time."""
 
 from __future__ import annotations
 

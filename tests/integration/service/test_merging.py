@@ -33,13 +33,13 @@ def merged_up_to(stream: Stream, chunk: int) -> bool:
 
 
 def has_merged(member: Member, chunk: int) -> bool:
-    """The same, by the member's own account, which is not kept waiting by an open transaction."""
+    """The same, by the events of the member, without waiting for open transactions."""
     merged = member.of(events.MergedCommitted)
     return bool(merged) and {part.chunk for part in merged[-1].parts} == {chunk}
 
 
 def assert_series(stream: Stream) -> None:
-    """Every message is valid, no series has a gap or anything twice, and no source goes back."""
+    """Every message is valid, no series has gaps or duplicates, and no source goes back."""
     topic = stream.configuration().output.topic
     assert problems(one.value for one in stream.committed(topic).values()) == []
     known: dict[tuple[str, int], int] = {}
@@ -190,7 +190,7 @@ FRESH = {
 
 
 class Load:
-    """Feeds all partitions, a chunk after the other, for as long as something is waited for."""
+    """Feeds chunks to all partitions while a condition is awaited."""
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
@@ -215,7 +215,7 @@ class Load:
 
 
 def holds(service: Service) -> int:
-    """Partitions that a process has now and has restored, by its own account."""
+    """The number of partitions that a process owns and has restored, by its log."""
     held = set()
     for line in service.output.splitlines():
         place = line.partition("partition=")[2].partition(" ")[0]
@@ -227,6 +227,6 @@ def holds(service: Service) -> int:
 
 
 def merges(service: Service) -> bool:
-    """Whether the merge is a process's duty, by its own account."""
+    """Whether a process owns the merge, by its log."""
     said = service.output  # it may give up what it has not taken over yet
     return said.rfind("merge acquired") > said.rfind("merge released")

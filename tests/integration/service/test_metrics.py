@@ -1,4 +1,4 @@
-"""/metrics of a running service, against what it has really done."""
+"""/metrics of a running service, compared with its input and output."""
 
 from __future__ import annotations
 

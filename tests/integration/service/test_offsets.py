@@ -1,4 +1,4 @@
-"""Where to continue: the state alone decides, and what it needs must still be there."""
+"""The state alone decides where to continue, and the input from there on must still exist."""
 
 from __future__ import annotations
 

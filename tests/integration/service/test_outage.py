@@ -96,7 +96,7 @@ def test_the_service_waits_during_an_outage(
     one.wait_for(lambda: published(stream) == 5 * PARTITIONS, "five chunks each")
     assert_undisturbed(stream, 5)
 
-    # Within its grace time it cannot save them all; the others are left as they are.
+    # The grace time is too short for all snapshots; the others are not written.
     own_broker.stop()
     one.send(signal.SIGTERM)
     assert one.wait() == 0, one.output
@@ -104,7 +104,7 @@ def test_the_service_waits_during_an_outage(
 
 
 def waiting(page: tuple[int, str]) -> bool:
-    """Whether it is not ready, for want of a broker."""
+    """Whether it is not ready because no broker answers."""
     status, reason = page
     return status == 503 and reason.startswith("waiting for the broker: ")
 

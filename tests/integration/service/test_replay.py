@@ -86,7 +86,7 @@ def test_a_model_moves_from_files_to_the_service_and_back(
 def test_an_import_fences_the_service_and_the_sequence_continues(
     make_stream: MakeStream, member: MakeMember, tmp_path: Path
 ) -> None:
-    """While it runs, and on a stream of another name: it goes on from what was brought."""
+    """During a run, and on a stream of another name: it continues from the import."""
     source, target = make_stream(), make_stream()
     source.feed(chunks(4))
     first = member(source)

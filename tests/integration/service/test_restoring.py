@@ -1,4 +1,4 @@
-"""Restoring: what was committed last is found, however long that takes."""
+"""Restoring finds the last commit, however long that takes."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_commit_behind_an_open_transaction_of_another_producer_is_found(
 
 
 class SlowToAnswer(KafkaTransport):
-    """The first questions after the state are not answered."""
+    """The first requests for the state are not answered."""
 
     def __init__(
         self, settings: ClientSettings, stream: str, state_topic_of: Callable[[str], str]

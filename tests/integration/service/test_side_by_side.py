@@ -1,4 +1,4 @@
-"""Streams side by side on one input topic, and what is refused, on a real broker."""
+"""Streams side by side on one input topic, and refused combinations, on a real broker."""
 
 from __future__ import annotations
 

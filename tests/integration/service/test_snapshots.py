@@ -1,4 +1,4 @@
-"""Damaged snapshots: the one before the newest will do, and nothing that is published changes."""
+"""With a damaged snapshot the one before it is restored, and the output does not change."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_the_snapshot_before_a_damaged_one_is_restored(crashed: Stream, member: 
     last.completes(8)
     last.kill()
     assert_undisturbed(crashed, 8)
-    # The whole one is still there, beside the one that took the damaged one's place.
+    # The intact one is still there, beside the replacement of the damaged one.
     assert [place.chunk for place in read_state(crashed).progress.snapshots] == [6, 1]
     third = member(crashed)
     third.runs()

@@ -1,4 +1,4 @@
-"""Members with a name of their own (`group.instance.id`): what a restart moves, and twins."""
+"""Static members (`group.instance.id`): restarts, and two members with one id."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def two_members(
 
 
 def assert_kept(service: Service, mine: set[str], other: Service, before: str) -> None:
-    """The restarted member has what it had, and the other has seen no rebalance."""
+    """Check that the restarted member has its partition, and the other saw no rebalance."""
     service.wait_for(lambda: RUNNING in service.output, "it has no partition")
     assert held(service.output) == mine
     since = other.output.removeprefix(before)
@@ -111,7 +111,7 @@ def test_a_duplicate_member_replaces_the_first_which_ends_with_the_reason(
 def test_the_consumer_protocol_refuses_the_instance_id_of_a_live_member(
     make_stream: MakeStream, service: MakeService
 ) -> None:
-    """Live, or killed so lately that the broker has not noticed it yet."""
+    """A live member, or one that was killed within its session timeout."""
     stream = make_stream()
     first = service(stream, named("consumer", "same"))
     first.wait_for_output(RUNNING)

@@ -1,4 +1,4 @@
-"""Transactions that fail: what was computed is published all the same, and once."""
+"""After a failed transaction its chunk is published, and once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one undisturbed process publishes for the same input, computed in memory."""
+"""The output of an undisturbed process for the same input, computed in memory."""
 
 from __future__ import annotations
 
