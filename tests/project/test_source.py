@@ -42,7 +42,7 @@ def imported(node: ast.AST) -> Iterator[str]:
         yield node.module.partition(".")[0]
 
 
-def told(call: ast.Call) -> dict[str, object]:
+def keywords(call: ast.Call) -> dict[str, object]:
     """The arguments that are given by name as constants; others as their kind."""
     return {
         word.arg: word.value.value if isinstance(word.value, ast.Constant) else type(word.value)
@@ -52,7 +52,7 @@ def told(call: ast.Call) -> dict[str, object]:
 
 
 def narrows(test: ast.expr) -> bool:
-    """Whether an assertion only tells the type checker what is known, and so can be left out."""
+    """Whether an assertion only narrows a type, and so can be removed."""
     if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Is | ast.IsNot):
         return isinstance(test.comparators[0], ast.Constant) and test.comparators[0].value is None
     return isinstance(test, ast.Call) and name_of(test.func) == "isinstance"
@@ -70,7 +70,7 @@ def wrongs(tree: ast.AST) -> Iterator[str]:
             yield f"{place}: an assertion that decides something"
         if not isinstance(node, ast.Call):
             continue
-        name, words = name_of(node.func), told(node)
+        name, words = name_of(node.func), keywords(node)
         if name in BUILTINS or name in CALLS:
             yield f"{place}: calls {name}"
         if words.get("shell", False) is not False:
@@ -80,7 +80,7 @@ def wrongs(tree: ast.AST) -> Iterator[str]:
         if name.endswith("np.load") and "allow_pickle" not in words:
             yield f"{place}: np.load without a word on pickles"
         if words.get("verify", True) is False:
-            yield f"{place}: certificates that nobody looks at"
+            yield f"{place}: certificates that are not verified"
 
 
 @pytest.mark.parametrize("path", SOURCES)
