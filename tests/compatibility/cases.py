@@ -5,8 +5,8 @@ A job is plain data, so that it can be handed to another interpreter:
     config   the configuration file
     start    the topics as they are found, by name; none: empty ones
     steps    ["produce", partition, messages]
-             ["life", settings]: a process with or without `merge`, and perhaps with a `crash` at
-             the n-th occurrence of a step of a commit; in the end it shuts down, or dies
+             ["process", settings]: one with or without `merge`, and perhaps with a `crash` at the
+             n-th occurrence of a step of a commit; in the end it shuts down or is killed
 """
 
 from __future__ import annotations
@@ -162,17 +162,17 @@ class Case:
             for n, found in enumerate(inputs)
         ]
         merging = crash is not None and crash[0].startswith("merge")
-        crashes = [] if crash is None else [_life(merge=merging, crash=list(crash))]
+        crashes = [] if crash is None else [process(merge=merging, crash=list(crash))]
         return {
             "config": self.config,
             "start": None,
             "steps": [
                 *(_produce(n, found[: parts[n]]) for n, found in enumerate(inputs)),
                 *(() if merging else crashes),
-                *(_life(), *(crashes if merging else ()), _life(merge=True)),
+                *(process(), *(crashes if merging else ()), process(merge=True)),
                 *(_produce(n, found[parts[n] :]) for n, found in enumerate(inputs)),
                 *(() if merging else crashes),
-                *(_life(end="die"), _life(), _life(merge=True)),
+                *(process(end="kill"), process(), process(merge=True)),
             ],
         }
 
@@ -181,8 +181,8 @@ def _produce(partition: int, found: Sequence[Input]) -> Step:
     return ["produce", partition, [list(message) for message in found]]
 
 
-def _life(*, merge: bool = False, crash: Step | None = None, end: str = "stop") -> Step:
-    return ["life", {"merge": merge, "crash": crash, "end": end}]
+def process(*, merge: bool = False, crash: Step | None = None, end: str = "shut down") -> Step:
+    return ["process", {"merge": merge, "crash": crash, "end": end}]
 
 
 CASES: Final[Sequence[Case]] = (

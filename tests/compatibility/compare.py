@@ -4,8 +4,8 @@
 
 OLD_CHECKOUT is a checkout of release 0.1.0 with its `.venv`. Every case is run by both sides, each
 in processes of its own interpreter; what is published and saved must be the same bytes, apart from
-what `formats` declares to be added. Both are killed between steps, and each goes on from states
-that the other has left. Prints a table, and ends with 1 where there is a difference.
+what `formats` declares. Both are killed between steps, and each continues states that the other
+has left. Prints a table; the exit code is 1 where there is a difference.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tests.compatibility.releases import New, Old, Runner
-from tests.compatibility.sections import Finding, kafka, pipeline, replay, selector
+from tests.compatibility.sections import Finding, Options, kafka, pipeline, replay, selector
 
-Section = Callable[[Runner, Runner, int], Iterator[Finding]]
+Section = Callable[[Runner, Runner, Options], Iterator[Finding]]
 
 SECTIONS: dict[str, Section] = {
     "pipeline": pipeline.compare,
@@ -32,15 +32,16 @@ CORES = ("compiled", "numpy")
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the sections, and print what they find."""
-    options = _options(arguments)
-    old, new = Old(options.checkout), New()
+    parsed = _parsed(arguments)
+    options = Options(parsed.seed, parsed.cases)
+    old, new = Old(parsed.checkout), New()
     print(f"old: release {old.version()} in {old.checkout}\nnew: release {new.version()}")
     print(f"{'section':10}{'core':10}{'case':34}{'runs':>6}{'bytes':>12}{'seconds':>9}  result")
     wrong = 0
-    for name in options.sections:
-        for core in options.cores if name != "kafka" else options.cores[:1]:
+    for name in parsed.sections:
+        for core in parsed.cores if name != "kafka" else parsed.cores[:1]:
             began = time.monotonic()
-            for found in SECTIONS[name](Old(options.checkout, core), New(core), options.seed):
+            for found in SECTIONS[name](Old(parsed.checkout, core), New(core), options):
                 seconds, began = time.monotonic() - began, time.monotonic()
                 verdict = f"{len(found.wrong)} DIFFERENCES" if found.wrong else "same"
                 print(
@@ -55,7 +56,7 @@ def main(arguments: list[str] | None = None) -> int:
     return 1 if wrong else 0
 
 
-def _options(arguments: list[str] | None) -> argparse.Namespace:
+def _parsed(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m tests.compatibility.compare",
         description=__doc__,
@@ -75,6 +76,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     sections = tuple(SECTIONS)
     parser.add_argument("--sections", type=several(sections), default=list(sections))
     parser.add_argument("--cores", type=several(CORES), default=list(CORES))
+    parser.add_argument("--cases", default="", help="only those with this in their names")
     parser.add_argument("--seed", type=int, default=0, help="of the streams")
     return parser.parse_args(arguments)
 

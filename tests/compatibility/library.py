@@ -1,12 +1,12 @@
 """Runs jobs on the public selector: ``python library.py JOBS RESULTS``, on any release.
 
-It uses `MultiViewSelector`, `View`, `merge` and `rank` alone, which users import from
-`stream_fs.selector`; so one file does for every release. A job is plain data:
+It uses only `MultiViewSelector`, `View`, `merge` and `rank`, which users import from
+`stream_fs.selector`, so that one file serves every release. A job is plain data:
 
     views        name, dimension and transform of each
     clusters, parameters
     chunks       by view, a matrix: shape, bytes of float32 or float64, whether it is sparse
-    start        a saved selector to go on with; none: a new one
+    start        a saved selector to continue with; none: a new one
     other        a saved selector to merge with in the end; none: no merge
 """
 
@@ -29,7 +29,7 @@ TOP = 0.4
 
 
 def run(job: Mapping[str, Any]) -> dict[str, Any]:
-    """After every chunk, the saved selector and what it says; in the end the merged ranking."""
+    """After every chunk, the saved selector and its rankings; at the end the merged ranking."""
     if job["start"] is None:
         views = [View(*view) for view in job["views"]]
         selector = MultiViewSelector(views, job["clusters"], **job["parameters"])
@@ -90,7 +90,7 @@ def loaded(content: bytes) -> MultiViewSelector:
 
 
 def main(jobs: str, results: str) -> None:
-    """Run every job of a file, and write what came of each into another."""
+    """Run every job of a file, and write their results into another."""
     given = msgpack.unpackb(Path(jobs).read_bytes())
     Path(results).write_bytes(msgpack.packb([run(job) for job in given]))
 

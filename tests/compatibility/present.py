@@ -14,6 +14,7 @@ from typing import Any
 
 import msgpack
 
+from stream_fs.pipeline.events import ReplayDiverged
 from stream_fs.pipeline.settings import StreamSettings
 from stream_fs.service.configuration import load
 from tests.compatibility.cases import LETTERS, PARTITIONS, RANKINGS, STATE, TOPIC, Job
@@ -25,16 +26,17 @@ Result = dict[str, Any]
 TOPICS: Mapping[str, int] = {TOPIC: PARTITIONS, STATE: PARTITIONS, RANKINGS: 1, LETTERS: 1}
 """How many partitions each has."""
 _TURNS = 500
-"""More than any process of a job needs to have nothing left to do."""
+"""Enough for any process of a job to become idle."""
 
 
 @dataclass
 class Running:
-    """A job at work: its topics, and the processes that were started so far."""
+    """The topics of a job while its steps are run."""
 
     job: Job
     broker: MemoryBroker = field(default_factory=MemoryBroker)
-    lives: list[SimulatedProcess] = field(default_factory=list)
+    diverged: int = 0
+    """Replayed chunks that were not the same as when they were published."""
 
     def __post_init__(self) -> None:
         self._settings = settings(self.job["config"])
@@ -50,12 +52,12 @@ class Running:
             if kind == "produce":
                 self._produce(*details)
             else:
-                self._live(*details)
+                self._run(*details)
             ends.append(
                 {n: [self.broker.log(n, p).end for p in range(k)] for n, k in TOPICS.items()}
             )
         topics = {n: [_content(self.broker, n, p) for p in range(k)] for n, k in TOPICS.items()}
-        return {"topics": topics, "ends": ends}
+        return {"topics": topics, "ends": ends, "diverged": self.diverged}
 
     def _produce(self, partition: int, messages: list[list[Any]]) -> None:
         for value, key, headers, timestamp in messages:
@@ -68,17 +70,17 @@ class Running:
                 timestamp=timestamp,
             )
 
-    def _live(self, how: Mapping[str, Any]) -> None:
+    def _run(self, how: Mapping[str, Any]) -> None:
         crash = None if how["crash"] is None else (how["crash"][0], how["crash"][1])
         merging = self._settings.merge_every if how["merge"] else None
-        life = SimulatedProcess(self.broker, replace(self._settings, merge_every=merging), crash)
-        self.lives.append(life)
-        if life.run(_TURNS):
-            life.worker.stop() if how["end"] == "stop" else life.kill()
+        process = SimulatedProcess(self.broker, replace(self._settings, merge_every=merging), crash)
+        if process.run(_TURNS):
+            process.worker.stop() if how["end"] == "shut down" else process.kill()
+        self.diverged += len(process.of(ReplayDiverged))
 
 
 def run(job: Job) -> Result:
-    """What comes of a job."""
+    """The result of a job."""
     return Running(job).result()
 
 
@@ -91,7 +93,7 @@ def settings(text: str) -> StreamSettings:
 
 
 def _fill(broker: MemoryBroker, topic: str, number: int, found: Mapping[str, Any]) -> None:
-    """Lay records at their offsets; between them are ends of transactions, which nobody reads."""
+    """Append records at their offsets; between them are ends of transactions."""
     log = broker.log(topic, number)
     for offset, timestamp, key, value, headers in found["records"]:
         while log.end < offset:
@@ -111,7 +113,7 @@ def _content(broker: MemoryBroker, topic: str, number: int) -> dict[str, Any]:
 
 
 def main(jobs: str, results: str) -> None:
-    """Run every job of a file, and write what came of each into another."""
+    """Run every job of a file, and write their results into another."""
     given = msgpack.unpackb(Path(jobs).read_bytes())
     Path(results).write_bytes(msgpack.packb([run(job) for job in given]))
 

@@ -1,8 +1,8 @@
 """Runs jobs on release 0.1.0, in its own interpreter: ``python release_0_1_0.py JOBS RESULTS``.
 
-With the checkout of that release as the working directory and first in the path. The names in here
-are those of that release for ever: they are not renamed with those of the present code, whose
-counterpart is `present`. Nothing of the present code is imported.
+The checkout of that release is the working directory and first in the path. All names are those of
+that release and must not follow the renames of the present code, which has its counterpart in
+`present`. Nothing of the present code is imported.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def _of(module: str, name: str) -> Any:
 def run(job: dict[str, Any]) -> dict[str, Any]:
     """Every topic in the end, and the ends of all partitions after each step."""
     brokers = _of(f"{PACKAGE}.pipeline.memory", "MemoryBroker")
-    lives = _of(f"{TESTS}.unit.pipeline.lives", "Life")
+    processes = _of(f"{TESTS}.unit.pipeline.lives", "Life")
     settings = _settings(job["config"])
     broker = brokers()
     topics = {"in": 2, "in.state": 2, "out": 1, "dead": 1}
@@ -51,9 +51,9 @@ def run(job: dict[str, Any]) -> dict[str, Any]:
             (how,) = details
             crash = None if how["crash"] is None else tuple(how["crash"])
             every = settings.merge_every if how["merge"] else None
-            life = lives(broker, replace(settings, merge_every=every), crash)
-            if life.run(500):
-                life.worker.stop() if how["end"] == "stop" else life.die()
+            process = processes(broker, replace(settings, merge_every=every), crash)
+            if process.run(500):
+                process.worker.stop() if how["end"] == "shut down" else process.die()
         ends.append(
             {name: [broker.log(name, n).end for n in range(topics[name])] for name in topics}
         )
@@ -73,7 +73,7 @@ def _settings(text: str) -> Any:
 
 
 def _fill(log: Any, found: dict[str, Any]) -> None:
-    """Lay records at their offsets; between them are ends of transactions, which nobody sees."""
+    """Append records at their offsets; between them are ends of transactions."""
     for offset, timestamp, key, value, headers in found["records"]:
         while log.end < offset:
             log.append(None, None, marker=True)
@@ -92,7 +92,7 @@ def _content(broker: Any, topic: str, number: int) -> dict[str, Any]:
 
 
 def main(jobs: str, results: str) -> None:
-    """Run every job of a file, and write what came of each into another."""
+    """Run every job of a file, and write their results into another."""
     given = msgpack.unpackb(Path(jobs).read_bytes())
     Path(results).write_bytes(msgpack.packb([run(job) for job in given]))
 

@@ -1,6 +1,6 @@
-"""Topics of release 0.1.0: what the present code publishes and saves, from nothing and from there.
+"""Topics of release 0.1.0, written again by the present code, and continued by it.
 
-Byte for byte on one machine is what `compare` shows; here numbers are equal to a tolerance, and
+`compare` shows on one machine that all bytes are the same. Here numbers are equal to a tolerance;
 everything else is the same: offsets, keys, headers, counts, the order of features, dead letters.
 """
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.compatibility.cases import CASES, LETTERS, RANKINGS, STATE
+from tests.compatibility.cases import CASES, LETTERS, RANKINGS, STATE, process
 from tests.compatibility.comparison import differences
 from tests.compatibility.formats import (
     digests_of,
@@ -69,7 +69,7 @@ def test_the_present_code_follows_a_process_that_has_shut_down(name: str) -> Non
     for done in range(1, len(job["steps"])):
         kind, *details = job["steps"][done - 1]
         # What a crash leaves is an open transaction, which a recording does not hold.
-        if kind != "life" or details[0]["crash"] is not None:
+        if kind != "process" or details[0]["crash"] is not None:
             continue
         start = prefix(result["topics"], result["ends"][done - 1])
         found = run({**job, "start": start, "steps": job["steps"][done:]})
@@ -79,15 +79,15 @@ def test_the_present_code_follows_a_process_that_has_shut_down(name: str) -> Non
 
 @pytest.mark.parametrize("commit", [0, 1, 2])
 @pytest.mark.parametrize("name", NAMES)
-def test_the_present_code_goes_on_behind_any_commit(name: str, commit: int) -> None:
-    """Behind some of them there is no snapshot: the chunks since are computed again."""
+def test_the_present_code_continues_after_any_commit(name: str, commit: int) -> None:
+    """After some of them there is no snapshot: the chunks since the last one are replayed."""
     recording = recorded("pipeline")[name]
     result = recording["result"]
     before = published(result["topics"])
     states, behind = zip(*(upto(partition, commit) for partition in before["states"]), strict=True)
     inputs = {"in": result["topics"]["in"], STATE: kept(result["topics"][STATE], states)}
-    lives = [["life", {"merge": merge, "crash": None, "end": "stop"}] for merge in (False, True)]
-    found = run({**recording["job"], "start": inputs, "steps": lives})
+    processes = [process(merge=merge) for merge in (False, True)]
+    found = run({**recording["job"], "start": inputs, "steps": processes})
     topics = plain(found["topics"])
     for number, record in enumerate(behind):
         key = f"golden/in/{number}".encode()

@@ -1,4 +1,4 @@
-"""The parts of `compare`: each yields what it compared, and what differed."""
+"""The sections of `compare`: each yields what it has compared, and the differences."""
 
 from __future__ import annotations
 
@@ -9,6 +9,13 @@ from typing import Any, NamedTuple
 from tests.compatibility.comparison import differences
 
 _SHOWN = 5
+
+
+class Options(NamedTuple):
+    """The seed of the streams, and a part of the names of cases."""
+
+    seed: int = 0
+    cases: str = ""
 
 
 class Finding(NamedTuple):
@@ -22,7 +29,7 @@ class Finding(NamedTuple):
 
 
 def finding(section: str, case: str, pairs: Iterable[tuple[str, Any, Any]]) -> Finding:
-    """Compare what came of several runs: each has a name, and the two sides as plain data."""
+    """Compare several runs: each has a name, and the results of both sides as plain data."""
     runs = size = 0
     wrong: list[str] = []
     for name, before, now in pairs:

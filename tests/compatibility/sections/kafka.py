@@ -1,4 +1,4 @@
-"""The service on a real broker: alone, and killed and followed by the other side."""
+"""The service on a real broker: alone, and after the other side was killed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from stream_fs.broker import running_broker
 from tests.compatibility.cases import CASES, LETTERS, PARTITIONS, RANKINGS, STATE, Case
 from tests.compatibility.formats import reworded, without_additions
 from tests.compatibility.releases import Runner
-from tests.compatibility.sections import Finding, finding
+from tests.compatibility.sections import Finding, Options, finding
 
 NAMES: Final = ("default", "default-named", "classical-sparse")
 _PATIENCE_SECONDS: Final = 120.0
@@ -26,12 +26,13 @@ _KILLED_AT: Final = 4
 """Rankings."""
 
 
-def compare(old: Runner, new: Runner, seed: int) -> Iterator[Finding]:
+def compare(old: Runner, new: Runner, options: Options) -> Iterator[Finding]:
     """Some cases, on a broker of their own."""
     with running_broker() as broker, tempfile.TemporaryDirectory() as folder:
         for case in CASES:
-            if case.name in NAMES:
-                yield _case(_Stream(case, broker.bootstrap, Path(folder), seed), old, new)
+            if case.name in NAMES and options.cases in case.name:
+                stream = _Stream(case, broker.bootstrap, Path(folder), options.seed)
+                yield _case(stream, old, new)
 
 
 def _case(stream: _Stream, old: Runner, new: Runner) -> Finding:
@@ -48,7 +49,7 @@ def _case(stream: _Stream, old: Runner, new: Runner) -> Finding:
 
 
 def _end(topics: dict[str, Any]) -> dict[str, Any]:
-    """What is the same however often it was interrupted: of a state, what counts in the end."""
+    """What does not depend on interruptions: of a state, the last snapshot."""
     return {**topics, STATE: [_last(partition) for partition in topics[STATE]]}
 
 
@@ -189,12 +190,12 @@ class _Stream:
 def _end_at(
     process: subprocess.Popen[bytes], reached: Callable[[], bool], log: Path, *, kill: bool = False
 ) -> None:
-    """End a process when it has come so far."""
+    """End a process as soon as the condition is true."""
     deadline = time.monotonic() + _PATIENCE_SECONDS
     try:
         while not reached():
             if process.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError(f"it does not come so far: {log.read_text()[-2000:]}")
+                raise RuntimeError(f"it does not progress: {log.read_text()[-2000:]}")
             time.sleep(0.01)
         if not kill:
             process.send_signal(signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""Processes over topics in memory: crashes at every step, and states that both go on from."""
+"""Processes over topics in memory: crashes at every step, and states that both continue."""
 
 from __future__ import annotations
 
@@ -15,20 +15,21 @@ from tests.compatibility.cases import (
     STEPS,
     Case,
     Job,
+    process,
     with_linger,
 )
 from tests.compatibility.formats import reworded_letters, without_additions
 from tests.compatibility.releases import Runner
-from tests.compatibility.sections import Finding, finding
+from tests.compatibility.sections import Finding, Options, finding
 
 Result = dict[str, Any]
 
 
-def compare(old: Runner, new: Runner, seed: int) -> Iterator[Finding]:
+def compare(old: Runner, new: Runner, options: Options) -> Iterator[Finding]:
     """Every case with and without linger."""
     for case in CASES:
-        for linger in (0.0, 10.0):
-            yield _case(with_linger(case, linger), old, new, seed)
+        for linger in (0.0, 10.0) if options.cases in case.name else ():
+            yield _case(with_linger(case, linger), old, new, options.seed)
 
 
 def _case(case: Case, old: Runner, new: Runner, seed: int) -> Finding:
@@ -37,7 +38,7 @@ def _case(case: Case, old: Runner, new: Runner, seed: int) -> Finding:
     jobs |= {f"crash at {step}:{n}": case.job(seed, (step, n)) for step, n in crashes}
     before, now = _run(old, new, list(jobs.values()))
     found = list(_pairs(jobs, before, now))
-    # What either side has left is handed to both.
+    # Both sides continue what each of them has left.
     handed: dict[str, Job] = {}
     for side, result in (("old", before[0]), ("new", now[0])):
         handed |= {
@@ -45,10 +46,10 @@ def _case(case: Case, old: Runner, new: Runner, seed: int) -> Finding:
         }
     again, others = _run(old, new, list(handed.values()))
     found += _pairs(handed, again, others)
-    # Also, whoever goes on after whom, the end is the same.
+    # The end is the same in whichever order the two follow each other.
     for name, results in zip(handed, zip(again, others, strict=True), strict=True):
         if "step" in name:
-            found += [(f"{name}, in the end", _old(before[0]), _new(r)) for r in results]
+            found += [(f"{name}, in the end", _plain(before[0]), _plain(r)) for r in results]
     return finding("pipeline", f"{case.name}, linger {case.linger:g}", found)
 
 
@@ -62,28 +63,25 @@ def _pairs(
     jobs: Mapping[str, Job], before: Sequence[Result], now: Sequence[Result]
 ) -> Iterator[tuple[str, Any, Any]]:
     for name, one, other in zip(jobs, before, now, strict=True):
-        yield name, {**_old(one), "ends": one["ends"]}, {**_new(other), "ends": other["ends"]}
+        before_topics = {**_plain(one), "ends": one["ends"], "diverged": 0}
+        yield name, before_topics, {**_plain(other), **{n: other[n] for n in ("ends", "diverged")}}
 
 
-def _old(result: Result) -> dict[str, Any]:
-    """Topics as the old side has left them, in present words."""
+def _plain(result: Result) -> dict[str, Any]:
+    """All topics without declared additions and in present words."""
     topics = without_additions(result["topics"], rankings=RANKINGS, states=[STATE])
     letters = topics[LETTERS][0]
     topics[LETTERS] = [{**letters, "records": reworded_letters(letters["records"])}]
     return topics
 
 
-_new = _old
-"""The new side's in the form of the old; a topic may hold what both have published."""
-
-
 def _continued(job: Job, result: Result) -> Iterator[tuple[str, Job]]:
     """Jobs that begin where a process has ended, or in the middle of its work."""
     for done in range(1, len(job["steps"])):
-        if job["steps"][done - 1][0] == "life":
+        if job["steps"][done - 1][0] == "process":
             start = _prefix(result["topics"], result["ends"][done - 1])
             yield f"step {done}", {**job, "start": start, "steps": job["steps"][done:]}
-    lives = [["life", {"merge": merge, "crash": None, "end": "stop"}] for merge in (False, True)]
+    processes = [process(merge=merge) for merge in (False, True)]
     commits = [
         [record[0] for record in partition["records"] if _is_progress(record[2])]
         for partition in result["topics"][STATE]
@@ -91,7 +89,7 @@ def _continued(job: Job, result: Result) -> Iterator[tuple[str, Job]]:
     for number in range(1, min(map(len, commits))):
         ends = {STATE: [offsets[number] + 2 for offsets in commits]}
         start = {"in": result["topics"]["in"], **_prefix(result["topics"], ends)}
-        yield f"commit {number}", {**job, "start": start, "steps": lives}
+        yield f"commit {number}", {**job, "start": start, "steps": processes}
 
 
 def _is_progress(key: bytes) -> bool:

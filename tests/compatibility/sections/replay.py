@@ -1,4 +1,4 @@
-"""Files of `stream-fs replay`: whole, killed in between, and from the other side's checkpoint."""
+"""Files of `stream-fs replay`: alone, after a kill, and from the other side's checkpoint."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from tests.compatibility.cases import Case, with_linger
 from tests.compatibility.formats import journal, plain_replay
 from tests.compatibility.releases import Runner
 from tests.compatibility.replays import Folder, Recorded, replayed_cases, stages
-from tests.compatibility.sections import Finding, finding
+from tests.compatibility.sections import Finding, Options, finding
 
 _PATIENCE_SECONDS = 60.0
 
 
-def compare(old: Runner, new: Runner, seed: int) -> Iterator[Finding]:
+def compare(old: Runner, new: Runner, options: Options) -> Iterator[Finding]:
     """Every case that is replayed, with and without linger."""
     for case in replayed_cases():
-        for linger in (0.0, 10.0):
-            yield _case(with_linger(case, linger), old, new, seed)
+        for linger in (0.0, 10.0) if options.cases in case.name else ():
+            yield _case(with_linger(case, linger), old, new, options.seed)
 
 
 def _case(case: Case, old: Runner, new: Runner, seed: int) -> Finding:

@@ -1,4 +1,4 @@
-"""The public selector: what it finds and saves, and files that the other side goes on with."""
+"""The public selector: its results, its files, and the continuation of those."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 from tests.compatibility.arrays import selector_jobs
 from tests.compatibility.formats import selector_members
 from tests.compatibility.releases import Runner
-from tests.compatibility.sections import Finding, finding
+from tests.compatibility.sections import Finding, Options, finding
 
 
-def compare(old: Runner, new: Runner, seed: int) -> Iterator[Finding]:
+def compare(old: Runner, new: Runner, options: Options) -> Iterator[Finding]:
     """Every preset, precision and kind of matrix."""
-    jobs = selector_jobs(seed)
+    jobs = {n: job for n, job in selector_jobs(options.seed).items() if options.cases in n}
     before, now = _run(old, new, list(jobs.values()))
     for name, job, one, other in zip(jobs, jobs.values(), before, now, strict=True):
         handed = {}
@@ -30,7 +30,7 @@ def compare(old: Runner, new: Runner, seed: int) -> Iterator[Finding]:
         pairs = [("undisturbed", _plain(one), _plain(other))]
         for which, found in (("old", again), ("new", others)):
             pairs += [
-                (f"{case}, {which} goes on", _plain(one["chunks"][-n:]), _plain(result["chunks"]))
+                (f"{case}, {which} continues", _plain(one["chunks"][-n:]), _plain(result["chunks"]))
                 for case, result in zip(handed, found, strict=True)
                 if (n := len(result["chunks"]))
             ]
