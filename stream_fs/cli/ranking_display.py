@@ -112,7 +112,7 @@ class LiveTable:
         self._choice = Choice(partitions=partitions)
         self._last: dict[str, RankingMessage] = {}
         self._count = 0
-        # What is told on standard error goes above the table, unless it goes elsewhere.
+        # Messages on standard error are printed above the table, unless they are redirected.
         self._live = Live(
             self._all(),
             console=console or Console(),

@@ -161,12 +161,12 @@ class Archive:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # warnings about old headers
             if version == (1, 0):
-                told = np.lib.format.read_array_header_1_0(member)
+                fields = np.lib.format.read_array_header_1_0(member)
             elif version == (2, 0):
-                told = np.lib.format.read_array_header_2_0(member)
+                fields = np.lib.format.read_array_header_2_0(member)
             else:
                 raise Damaged(f"format {version} of an array is not known")
-        header = Header(*told, stored=info.compress_type == zipfile.ZIP_STORED)
+        header = Header(*fields, stored=info.compress_type == zipfile.ZIP_STORED)
         if header.dtype.hasobject or not all(type(n) is int and n >= 0 for n in header.shape):
             raise Damaged("it is not an array of numbers")
         if member.tell() + header.bytes != info.file_size:

@@ -118,7 +118,7 @@ def row_square_sums(rows: Scaled) -> Floats:
 
 
 def cross(rows: Scaled, other: Working, out: Working | None = None) -> Working:
-    """XᵀB, (d × columns of B), in the precision of the rows; each column lies together."""
+    """XᵀB, (d × columns of B), in the precision of the rows, stored by column."""
     other = other.astype(rows.dtype, copy=False)
     if isinstance(rows, np.ndarray):
         return np.matmul(other.T, rows, out=None if out is None else out.T).T

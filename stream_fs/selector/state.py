@@ -86,7 +86,7 @@ class State:
     """A model: immutable, a pure function of parameters, origin and the chunks so far.
 
     `alpha` are the view weights in the order of `params.views`; `j` counts instances (decayed),
-    `total` without decay; `chunk` is the number of chunks; `origin` tells apart models that share
+    `total` without decay; `chunk` is the number of chunks; `origin` distinguishes models that share
     a seed (a partition's name, for example), so that their random signs are independent.
     """
 

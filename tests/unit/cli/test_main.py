@@ -67,12 +67,12 @@ def test_help_tells_commands_and_exit_codes(capsys: Capture) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["--help"])
     assert ended.value.code == 0
-    told = capsys.readouterr().out
+    output = capsys.readouterr().out
     names = "run replay topics produce watch checkpoint config demo version"
     for command in names.split():
-        assert f"\n    {command}" in told
+        assert f"\n    {command}" in output
     for code in ExitCode:
-        assert f"  {code.value:<4}{code.meaning}" in told
+        assert f"  {code.value:<4}{code.meaning}" in output
 
 
 @pytest.mark.parametrize("command", commands(), ids=" ".join)
@@ -82,9 +82,9 @@ def test_help_of_a_command_tells_where_its_configuration_comes_from(
     with pytest.raises(SystemExit) as ended:
         main([*command, "--help"])
     assert ended.value.code == 0
-    told = capsys.readouterr().out
+    output = capsys.readouterr().out
     for word in ("--config", "--set", "STREAM_FS_CONFIG", "--debug"):
-        assert word in told
+        assert word in output
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_counts_are_whole_numbers(count: str, config: str, capsys: Capture) -> N
 
 
 @pytest.mark.parametrize(
-    ("flag", "told"),
+    ("flag", "output"),
     [
         ("--rate=0", "above 0"),
         ("--rate=fast", "a number"),
@@ -127,16 +127,16 @@ def test_counts_are_whole_numbers(count: str, config: str, capsys: Capture) -> N
     ],
 )
 def test_numbers_out_of_their_range_are_told(
-    flag: str, told: str, config: str, capsys: Capture
+    flag: str, output: str, config: str, capsys: Capture
 ) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["produce", "--config", config, "x.jsonl", flag])
     assert ended.value.code == ExitCode.CONFIGURATION
-    assert told in capsys.readouterr().err
+    assert output in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "output"),
     [
         (["x.jsonl"], "there is no file x.jsonl"),
         (["x.csv"], "give --format"),
@@ -145,10 +145,10 @@ def test_numbers_out_of_their_range_are_told(
     ],
 )
 def test_a_file_that_cannot_be_produced_ends_with_2(
-    arguments: list[str], told: str, config: str, capsys: Capture
+    arguments: list[str], output: str, config: str, capsys: Capture
 ) -> None:
     assert main(["produce", "--config", config, *arguments]) == ExitCode.CONFIGURATION
-    assert told in capsys.readouterr().err
+    assert output in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("flag", ["--timeout=0", "--timeout=soon", "--count=0", "--top=-1"])
@@ -450,9 +450,9 @@ def test_an_input_topic_that_does_not_exist_is_made_only_on_request(
 ) -> None:
     """Its name may be mistyped, and one partition is seldom what a stream needs."""
     assert main(["topics", "create", "--config", config]) == ExitCode.CONFIGURATION
-    told = capsys.readouterr().err
-    assert "stream.topics: digits does not exist" in told
-    assert "--partitions N" in told
+    output = capsys.readouterr().err
+    assert "stream.topics: digits does not exist" in output
+    assert "--partitions N" in output
     assert broker.found == {}, "nothing is half-made"
 
 
@@ -534,8 +534,8 @@ def test_a_reader_that_has_seen_enough_is_no_error(command: list[str]) -> None:
 def test_what_is_printed_and_finds_no_room_is_told_of(command: list[str]) -> None:
     with Path("/dev/full").open("wb") as full:
         ended = process(command, full)
-    told = b"stream-fs: output: No space left on device\n"
-    assert (ended.returncode, ended.stderr) == (ExitCode.STORAGE, told)
+    output = b"stream-fs: output: No space left on device\n"
+    assert (ended.returncode, ended.stderr) == (ExitCode.STORAGE, output)
 
 
 def process(command: list[str], output: BinaryIO) -> subprocess.CompletedProcess[bytes]:

@@ -110,12 +110,12 @@ def test_the_table_has_the_last_ranking_of_each_partition_and_merged_ones_first(
     later, merged = example_ranking("later"), example_ranking("merged")
     other = replace(later, partition=10)
     newer = replace(later, sequence=later.sequence + 1)
-    told = table(replace(later, partition=2), other, later, newer, merged)
-    headings = [line for line in told.splitlines() if "  as of " in line]
+    displayed = table(replace(later, partition=2), other, later, newer, merged)
+    headings = [line for line in displayed.splitlines() if "  as of " in line]
     assert [line.split()[0] for line in headings] == ["merged", "pumps/2", "pumps/3", "pumps/10"]
     assert f"  sequence {newer.sequence}  " in headings[2]
-    assert "5 rankings" in told
-    rows = [line for line in told.splitlines() if "│" in line and "top features" not in line]
+    assert "5 rankings" in displayed
+    rows = [line for line in displayed.splitlines() if "│" in line and "top features" not in line]
     for row, view in zip(rows, [*merged.views, *3 * later.views], strict=True):
         name, weight, _, _, best = (cell.strip() for cell in row.split("│")[1:-1])
         assert (name, weight) == (view.name, f"{view.weight:.3f}")
@@ -127,10 +127,10 @@ def test_once_a_stream_is_merged_its_partitions_are_shown_on_request_only() -> N
     later, merged = example_ranking("later"), example_ranking("merged")
     foreign = replace(later, stream="another", partition=7)
     newer = replace(later, sequence=later.sequence + 1)
-    told = table(later, merged, newer, foreign, partitions=False)
-    headings = [line.split()[0] for line in told.splitlines() if "  as of " in line]
+    displayed = table(later, merged, newer, foreign, partitions=False)
+    headings = [line.split()[0] for line in displayed.splitlines() if "  as of " in line]
     assert headings == ["merged", "pumps/7"]
-    assert "3 rankings" in told
+    assert "3 rankings" in displayed
 
     to = io.StringIO()
     lines = PlainLines(to, 2, partitions=False)
@@ -156,9 +156,9 @@ def test_names_are_shown_as_they_are() -> None:
     """Not as the markup that rich would take them for."""
     later = example_ranking("later")
     view = replace(later.views[0], name="[bold]v[/bold]", features=(Feature(0, 0.5, "[red]x"),))
-    told = table(replace(later, views=(view,), selection=None), terminal=True)
-    assert "[bold]v[/bold]" in told
-    assert "[red]x" in told
+    displayed = table(replace(later, views=(view,), selection=None), terminal=True)
+    assert "[bold]v[/bold]" in displayed
+    assert "[red]x" in displayed
 
 
 def test_top_limits_the_features() -> None:

@@ -146,7 +146,7 @@ def test_the_order_of_views_in_a_chunk_does_not_matter() -> None:
 
 @pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_array])
 def test_rows_kept_back_are_copies(form: Any) -> None:
-    """Whoever streams uses the same memory again and again."""
+    """A streaming caller reuses the memory of its arrays."""
     again, apart = MultiViewSelector(VIEWS, 2), MultiViewSelector(VIEWS, 2)
     buffers = {name: form(rows) for name, rows in chunk(15).items()}
     for seed in range(4):

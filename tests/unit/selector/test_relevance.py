@@ -26,7 +26,7 @@ def test_relevance_by_hand() -> None:
         ]
     )
     expected = [
-        1 - 1 / 4,  # all of its variance lies between the clusters
+        1 - 1 / 4,  # all of its variance is between the clusters
         0.0,  # none: B = 0 is below chance
         0.0,  # constant
         (1 - 2 / 4) / 2,  # μ = 0, T = 2, B = 1

@@ -113,7 +113,7 @@ def test_a_file_cut_short_is_refused(saved: Path, length: float) -> None:
 
 
 def test_damaged_bytes_are_noticed(saved: Path) -> None:
-    """Wherever a byte of an array is changed: the archive has checksums."""
+    """A change of any byte of an array is detected by the checksums of the archive."""
     data = bytearray(saved.read_bytes())
     place = data.find(content(saved)["state.0.Q"].tobytes())
     assert place > 0

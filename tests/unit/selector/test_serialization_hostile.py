@@ -51,7 +51,7 @@ def test_a_model_file_that_asks_for_much(tmp_path: Path, change: Any) -> None:
 
 
 def test_sparse_rows_that_point_elsewhere_are_refused(tmp_path: Path) -> None:
-    """SciPy would have read, and written, wherever they point."""
+    """SciPy would read and write at any index."""
     for name, value in (
         ("indices", np.full(15, 1_000_000, np.int32)),
         ("indices", np.full(15, -5, np.int32)),

@@ -143,7 +143,7 @@ def test_nothing_of_a_request_is_repeated(server: WebServer, request_bytes: byte
 )
 def test_a_request_that_is_too_large_is_not_read(server: WebServer, request_bytes: bytes) -> None:
     answer = send_raw(server, request_bytes)
-    # The refusal may be lost when the connection is closed upon bytes that nobody reads.
+    # The refusal may be lost when the connection is closed with unread bytes.
     assert not answer or b" 431 " in answer.partition(b"\r\n")[0]
     assert ask(server, "/healthz")[0] == 200
 

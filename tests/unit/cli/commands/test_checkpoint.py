@@ -41,9 +41,14 @@ def test_inspect(place: ReplayFolder, capsys: Capture) -> None:
     line = capsys.readouterr().out
     assert line.startswith("digits/0: chunk 8, next offset 218, snapshot of chunk 8 at ")
     assert checkpoint(place, "inspect", "--json") == ExitCode.OK
-    told = json.loads(capsys.readouterr().out)
-    assert (told["chunk"], told["next_offset"], told["same_configuration"]) == (8, 218, True)
-    assert told["input"] == {"first": 0, "end": None}
+    printed = json.loads(capsys.readouterr().out)
+    state = (printed["chunk"], printed["next_offset"], printed["same_configuration"])
+    assert state == (8, 218, True)
+        8,
+        218,
+        True,
+    )
+    assert printed["input"] == {"first": 0, "end": None}
 
 
 def test_a_partition_before_its_first_chunk(
@@ -88,10 +93,10 @@ def test_a_model_moves_to_another_replay(
     third = ReplayFolder(tmp_path / "third", records=100)
     assert checkpoint(third, "import", str(model), "--to-offset", "0") == ExitCode.OK
     assert main(third.command()) == ExitCode.OK
-    told = [json.loads(line) for line in third.rankings.read_text().splitlines()]
-    assert [r["sequence"] for r in told] == [9, 10, 11, 12, 13]
-    assert told[0]["offsets"]["from"] == 0
-    assert told[0]["records"]["total"] == 200 + 20
+    rankings = [json.loads(line) for line in third.rankings.read_text().splitlines()]
+    assert [r["sequence"] for r in rankings] == [9, 10, 11, 12, 13]
+    assert rankings[0]["offsets"]["from"] == 0
+    assert rankings[0]["records"]["total"] == 200 + 20
 
 
 def test_a_model_for_the_library(place: ReplayFolder, tmp_path: Path) -> None:
@@ -111,9 +116,9 @@ def test_reset_of_a_replay(place: ReplayFolder) -> None:
     assert checkpoint(place, "reset", *flags) == ExitCode.OK
     before = place.rankings.read_bytes()
     assert main(place.command()) == ExitCode.OK
-    told = place.rankings.read_bytes()
-    assert told.startswith(before)
-    last = json.loads(told.splitlines()[-1])
+    rankings = place.rankings.read_bytes()
+    assert rankings.startswith(before)
+    last = json.loads(rankings.splitlines()[-1])
     assert (last["sequence"], last["offsets"]["from"]) == (13, 196)
 
 

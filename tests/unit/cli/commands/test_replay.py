@@ -72,13 +72,13 @@ def test_records_that_wait_for_their_chunk_are_told(place: ReplayFolder, capsys:
     place.input.write_bytes(b"".join(values(75)))
     assert main(place.command()) == ExitCode.OK
     # 60 and, of what follows, 15 good ones and a bad one: 60 good ones are the first chunk.
-    told = "incomplete    15 records and 1 bad one in a chunk that is not full\n"
-    assert told in capsys.readouterr().err
+    message = "incomplete    15 records and 1 bad one in a chunk that is not full\n"
+    assert message in capsys.readouterr().err
     assert main(place.command()) == ExitCode.OK
     err = capsys.readouterr().err
     assert "records       16, from 65 on" in err
     assert "rankings      0 of them in this run" in err
-    assert told in err
+    assert message in err
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_timestamps_are_in_the_rankings(place: ReplayFolder) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["x.msgpack", "--checkpoint", "c"], "--checkpoint: requires --rankings FILE"),
         (["x.msgpack", "--rankings", "r", "--dead-letters", "r"], "same file as --rankings"),
@@ -121,10 +121,10 @@ def test_timestamps_are_in_the_rankings(place: ReplayFolder) -> None:
     ],
 )
 def test_arguments_that_do_not_go_together_end_with_2(
-    place: ReplayFolder, capsys: Capture, arguments: list[str], told: str
+    place: ReplayFolder, capsys: Capture, arguments: list[str], message: str
 ) -> None:
     assert main(["replay", "--config", str(place.config), *arguments]) == ExitCode.CONFIGURATION
-    assert told in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_what_is_refused_ends_with_3(place: ReplayFolder, capsys: Capture) -> None:

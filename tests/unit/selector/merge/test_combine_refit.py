@@ -1,4 +1,4 @@
-"""V of a merged model: the minimum for the merged sums, wherever it started."""
+"""V of a merged model: the minimum for the merged sums, from any start."""
 
 from __future__ import annotations
 

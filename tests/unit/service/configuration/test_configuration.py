@@ -107,12 +107,12 @@ properties = { "client.rack" = "r", "check.crcs" = true }
 
 
 @pytest.mark.parametrize(
-    ("written", "told"), [('"all"', None), ("7", 7), ("0.1", 0.1), ("1.0", 1.0)]
+    ("written", "expected"), [('"all"', None), ("7", 7), ("0.1", 0.1), ("1.0", 1.0)]
 )
-def test_top_is_a_count_a_share_or_all(tmp_path: Path, written: str, told: object) -> None:
+def test_top_is_a_count_a_share_or_all(tmp_path: Path, written: str, expected: object) -> None:
     settings = loaded(tmp_path, with_lines("output", f"top = {written}")).stream_settings()
-    assert settings.output_top == told
-    assert type(settings.output_top) is type(told)
+    assert settings.output_top == expected
+    assert type(settings.output_top) is type(expected)
 
 
 @pytest.mark.parametrize(

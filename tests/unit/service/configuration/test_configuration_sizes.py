@@ -1,4 +1,4 @@
-"""A ranking that could not be published is told of beforehand, with what to change."""
+"""A ranking that is too large to be published is reported by the configuration, with remedies."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from tests.support.configurations import LEAST, loaded, problems
 WIDE = LEAST.replace("dimension = 6", "dimension = 30000")
 
 
-def told(folder: Path, text: str) -> str:
+def reported(folder: Path, text: str) -> str:
     (problem,) = problems(folder, text)
     return problem
 
 
 def test_a_ranking_that_does_not_fit_names_every_way_out(tmp_path: Path) -> None:
-    problem = told(tmp_path, WIDE)
+    problem = reported(tmp_path, WIDE)
     found = re.fullmatch(
         r"output\.top: a ranking may have (\d+) bytes, more than kafka\.largest_message "
         r"\(1000000\): raise kafka\.largest_message to (\d+) \(and max\.message\.bytes of the "
@@ -32,9 +32,9 @@ def test_a_ranking_that_does_not_fit_names_every_way_out(tmp_path: Path) -> None
     assert size == larger
 
     loaded(tmp_path, f"{WIDE}largest_message = {larger}\n")
-    told(tmp_path, f"{WIDE}largest_message = {int(larger) - 1}\n")
+    reported(tmp_path, f"{WIDE}largest_message = {int(larger) - 1}\n")
     loaded(tmp_path, f"{WIDE}[output]\ntop = {top}\n")
-    told(tmp_path, f"{WIDE}[output]\ntop = {int(top) + 1}\n")
+    reported(tmp_path, f"{WIDE}[output]\ntop = {int(top) + 1}\n")
 
 
 def test_the_shorter_format_is_named_where_it_is_enough(tmp_path: Path) -> None:
@@ -42,7 +42,7 @@ def test_the_shorter_format_is_named_where_it_is_enough(tmp_path: Path) -> None:
     configuration = loaded(tmp_path, wide)
     json, packed = (ranking_bytes(configuration, None, format) for format in ("json", "msgpack"))
     assert packed < json
-    assert 'output.format to "msgpack"' in told(
+    assert 'output.format to "msgpack"' in reported(
         tmp_path, f"{wide}largest_message = {json - 1}\n" + "[limits]\nrecord_bytes = 1\n"
     )
     short = f"{wide}largest_message = {packed}\n[limits]\nrecord_bytes = 1\n[output]\n"
@@ -90,5 +90,5 @@ def test_a_message_too_small_for_the_state_is_told_with_the_size_that_is_needed(
 def test_a_state_that_fits_into_no_message(tmp_path: Path) -> None:
     wide = LEAST.replace("dimension = 6", "dimension = 8000000")
     text = f"{wide}largest_message = 5000000\n[output]\ntop = 1\n[merge]\nenabled = %s\n"
-    assert "declare fewer views or features" in told(tmp_path, text % "true")
+    assert "declare fewer views or features" in reported(tmp_path, text % "true")
     loaded(tmp_path, text % "false")

@@ -27,10 +27,10 @@ def test_every_comment_of_the_example_can_be_used(tmp_path: Path, line: str) -> 
 
 
 def test_the_defaults_of_the_example_are_the_defaults(tmp_path: Path) -> None:
-    telling = {"transform", "names", "shape", "max_span", "properties"}
+    explained = {"transform", "names", "shape", "max_span", "properties"}
     text = example()
     for line in COMMENTED_KEY.findall(text):
-        if line.split()[0] not in telling:
+        if line.split()[0] not in explained:
             text = text.replace(f"# {line}\n", f"{line}\n", 1)
     assert loaded(tmp_path, text) == loaded(tmp_path, example())
 

@@ -1,4 +1,4 @@
-"""Secrets reach the client, and nobody else."""
+"""Secrets reach only the client."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mistakes in a configuration: each is told by its key, and all of them at once."""
+"""Mistakes in a configuration: each is reported with its key, and all of them at once."""
 
 from __future__ import annotations
 
@@ -303,8 +303,8 @@ def test_a_wrong_key_hides_no_disagreement_of_the_others_beside_it(tmp_path: Pat
 
 def test_a_ranking_too_large_is_told_beside_other_mistakes(tmp_path: Path) -> None:
     text = LEAST + 'largest_message = 10\nprotocol = "new"\n[log]\nlevel = "loud"\n'
-    told = [line.split(": ")[0] for line in problems(tmp_path, text)]
-    assert told == [
+    reported = [line.split(": ")[0] for line in problems(tmp_path, text)]
+    assert reported == [
         "kafka.protocol",
         "log.level",
         "limits.record_bytes",

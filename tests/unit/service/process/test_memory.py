@@ -27,7 +27,7 @@ print(faults())
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="glibc is told, elsewhere nobody")
+@pytest.mark.skipif(sys.platform != "linux", reason="mallopt is part of glibc")
 def test_memory_that_is_used_again_is_not_asked_for_again() -> None:
     run = subprocess.run([sys.executable, "-c", FAULTS], capture_output=True, text=True, check=True)
     # Each of the 200 arrays has 586 pages.

@@ -13,7 +13,7 @@ LIMIT = 100.0
 
 
 class Nights:
-    """A clock, and the event that the watchdog waits for: each wait takes as long as it is told."""
+    """A clock, and the event that the watchdog waits for: each wait takes its timeout."""
 
     def __init__(self, waits: Sequence[float]) -> None:
         self.now = 0.0
@@ -78,8 +78,8 @@ def test_a_call_that_hangs_aside_ends_the_process_though_the_loop_moves(
     assert ends == ([] if end is None else [end + 1.0])
 
 
-@pytest.mark.parametrize("aside", [True, False], ids=["aside", "loop"])
-def test_each_part_of_a_call_has_the_whole_limit(aside: bool) -> None:
+@pytest.mark.parametrize("in_thread", [True, False], ids=["thread", "loop"])
+def test_each_part_of_a_call_has_the_whole_limit(in_thread: bool) -> None:
     """The calls of a transaction have a time limit each, and together take longer."""
     now = 0.0
     watchdog = Watchdog(LIMIT, lambda: now)
@@ -90,12 +90,12 @@ def test_each_part_of_a_call_has_the_whole_limit(aside: bool) -> None:
         for _ in range(3):
             watchdog.progress()
             now += 0.9 * LIMIT
-            if aside:
+            if in_thread:
                 loop = threading.Thread(target=watchdog.progress)
                 loop.start()
                 loop.join()
             silences.append(watchdog.seconds_since_progress)
 
-    call = watchdog.watched(parts) if aside else parts
+    call = watchdog.watched(parts) if in_thread else parts
     call()
     assert silences == pytest.approx([0.9 * LIMIT] * 3)
