@@ -26,7 +26,7 @@ from tests.integration.service.stream import CHUNK, FIRST, Changes, Stream, chun
 from tests.integration.service.undisturbed import assert_undisturbed
 
 DAMAGES: list[tuple[Callable[[Sequence[Record]], Sequence[Record]], str]] = [
-    (torn, "of their"),
+    (torn, "the parts of the snapshot have"),
     (altered, "the checksum of the snapshot's parts does not match"),
     (altered_manifest, "the manifest of the snapshot cannot be used"),
     (without_parts, "the snapshot has 0 of its 1 parts"),
@@ -92,7 +92,7 @@ def test_without_a_complete_snapshot_the_service_stops(crashed: Stream, member: 
     with pytest.raises(CorruptSnapshot) as caught:
         second.runs()
     assert f"no snapshot of {crashed.only} can be used" in str(caught.value)
-    assert "of their" in str(caught.value)
+    assert "the parts of the snapshot have" in str(caught.value)
     assert "there is no snapshot at offset" in str(caught.value)
     reset = f"`stream-fs checkpoint reset --topic {crashed.only.topic} --partition 0 --to-offset N`"
     assert reset in str(caught.value)

@@ -44,10 +44,6 @@ def test_inspect(place: ReplayFolder, capsys: Capture) -> None:
     printed = json.loads(capsys.readouterr().out)
     state = (printed["chunk"], printed["next_offset"], printed["same_configuration"])
     assert state == (8, 218, True)
-        8,
-        218,
-        True,
-    )
     assert printed["input"] == {"first": 0, "end": None}
 
 
