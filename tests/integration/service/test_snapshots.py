@@ -27,7 +27,7 @@ from tests.integration.service.undisturbed import assert_undisturbed
 
 DAMAGES: list[tuple[Callable[[Sequence[Record]], Sequence[Record]], str]] = [
     (torn, "the parts of the snapshot have"),
-    (altered, "the checksum of the snapshot's parts does not match"),
+    (altered, "the checksum of the parts of the snapshot does not match"),
     (altered_manifest, "the manifest of the snapshot cannot be used"),
     (without_parts, "the snapshot has 0 of its 1 parts"),
     (removed, "there is no snapshot at offset"),
