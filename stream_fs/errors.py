@@ -9,7 +9,7 @@ StreamFsError
 ├── InvalidMessage          a ranking cannot be written or read (also a ValueError)
 ├── CannotWrite             a file cannot be written: full disk, quota, missing directory
 ├── TransportError          the broker, or the client's connection to it
-│   ├── RetriableError      nothing happened; repeat the call
+│   ├── RetriableError      nothing happened, except perhaps in a commit; repeat the call
 │   ├── AbortableError      abort the transaction; its content may be sent again
 │   ├── FencedError         the transactional id is no longer owned by this client
 │   └── FatalError          this client cannot continue
@@ -113,7 +113,7 @@ class TransportError(StreamFsError):
 
 
 class RetriableError(TransportError):
-    """Nothing happened; the same call may be repeated."""
+    """Nothing happened, except in `commit`, whose outcome is unknown; the call may be repeated."""
 
 
 class AbortableError(TransportError):

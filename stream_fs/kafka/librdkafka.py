@@ -1,5 +1,10 @@
 """Work-arounds for librdkafka and its Python binding, each with the issue that it answers.
 
+Those that need the state of their client are where that state is: `cursor` repeats seeks that are
+forgotten (librdkafka #2256), `errors.ConnectionState` keeps the reason of a timeout (#950, #4656),
+`errors` and `publisher` treat a commit that the broker knows nothing of as undecided (#3297), and
+`topics` waits longer than the client's timeout (#1869).
+
 `librdkafka #N` is an issue of confluentinc/librdkafka, `python #N` one of
 confluentinc/confluent-kafka-python. "Measured" marks what was seen with confluent-kafka 2.16.1 and
 Apache Kafka 4.3.1, and for which no issue is known.

@@ -1,4 +1,7 @@
-"""The transactional producer of one input partition, which also decides who owns the partition."""
+"""The transactional producer of one owner: of an input partition, or of the stream's merge.
+
+The producer that acquired the transactional id last is the owner.
+"""
 
 from __future__ import annotations
 

@@ -4,9 +4,11 @@
 memory for tests. One contract suite (tests/contracts) checks all of them. Every call is bounded in
 time and raises only subclasses of `TransportError`:
 
-    RetriableError     nothing happened; the same call may be repeated
+    RetriableError     nothing happened, except in `commit`, whose outcome is unknown; the same call
+                       may be repeated
     AbortableError     the transaction must be aborted; its content may be sent again in a new one
-    FencedError        another process owns the partition now; this one can publish nothing more
+    FencedError        the publisher no longer owns its transactional id and can publish nothing
+                       more; see `FencedError.outcome_unknown`
     FatalError         the client cannot continue (authorisation, …); the process should end
 """
 

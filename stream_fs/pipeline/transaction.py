@@ -63,8 +63,10 @@ def run_inline(job: Callable[[], Any]) -> Future[Any]:
 class Runtime:
     """The environment of tasks: time, an observer, a hook for tests, and an executor.
 
-    `crash_hook` is called at every step of a commit, in the thread that performs it. `sleep` waits
-    during a graceful shutdown.
+    `crash_hook` is called with the name of a step, in the thread that performs it: after the update
+    of a chunk (`updated`), at the steps of `partition.commit.commit_batch`, and at those of the
+    merge (`merge begun`, `merge sent`, `merge committed`). `sleep` waits during a graceful
+    shutdown.
     """
 
     clock: Clock
@@ -242,7 +244,7 @@ class TransactionRunner:
 
 
 def wait(clock: Clock, seconds: float) -> Steps[None]:
-    """Yield until so many seconds have passed."""
+    """Yield until `seconds` have passed."""
     until = clock() + seconds
     while clock() < until:
         yield None

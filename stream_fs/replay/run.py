@@ -108,7 +108,7 @@ def replay(
 ) -> Summary:
     """Replay the files to their end, or until a stop is requested, and save the state.
 
-    `report` is called after every poll, `crash_hook` with every step of every commit.
+    `report` is called after every poll, `crash_hook` at the steps of `Runtime`.
     """
     # The format is that of the files. A new partition starts at its beginning, and a single one is
     # not merged.

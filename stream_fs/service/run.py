@@ -44,7 +44,7 @@ def run(
 ) -> ExitCode:
     """Run until a signal requests a shutdown; raises any error that cannot be recovered from.
 
-    `crash_hook` is called at every step of every commit (see `pipeline.transaction.Runtime`).
+    `crash_hook` is called at the steps that `pipeline.transaction.Runtime` lists.
     """
     set_up(
         configuration.log.format,

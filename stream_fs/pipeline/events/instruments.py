@@ -1,6 +1,7 @@
 """What observers write: every metric that events change, and a line of the log.
 
-Metrics are declared here and exported by the service. Base units; counters count what this process
+The service exports them, with two metrics of its process that no event changes (see
+`stream_fs.service.observability.metrics`). Base units; counters count what this process
 has done since it acquired the partition: they start again when the partition moves, and its series
 are removed.
 """

@@ -199,7 +199,7 @@ class Intake:
     ) -> None:
         """Report an updated chunk, behind which `waiting` good records were received.
 
-        The chunks before it are committed.
+        The chunks before it are committed. Hook `updated`.
         """
         runtime, size = self._context.runtime, chunk.chunk_policy.records
         runtime.observe(

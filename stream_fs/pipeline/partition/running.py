@@ -80,7 +80,7 @@ class Idle(Running):
 
     @property
     def busy(self) -> bool:
-        """Lingering chunks will be committed soon."""
+        """Whether there are lingering chunks, which will be committed soon."""
         return bool(self.intake.buffer)
 
     def advance(self) -> tuple[State, bool]:

@@ -55,7 +55,7 @@ class _Ended(State):
 
     @property
     def busy(self) -> bool:
-        """There is no work."""
+        """Whether there is work: there is none."""
         return False
 
     def advance(self) -> tuple[State, bool]:
@@ -137,6 +137,7 @@ class PartitionTask:
         before.begin_turn()
         more = self._apply(before.advance)
         if isinstance(before, Idle) and isinstance(self._state, Committing):
+            # The commit begins in this turn: its job runs while the loop serves other partitions.
             more = self._apply(self._state.advance)
         return more
 
