@@ -20,13 +20,13 @@ LOGGER: Final = logging.getLogger("stream_fs.kafka")
 LOGGER.addFilter(ConnectionAttemptFilter())
 
 Client = TypeVar("Client")
-Progress: TypeAlias = Callable[[], None]
+Heartbeat: TypeAlias = Callable[[], None]
 """Called before each blocking call of a client, by the thread that waits for it: several calls in a
 row may take longer than the timeout of one."""
 
 
-def unobserved() -> None:
-    """The `Progress` of clients without a watchdog."""
+def no_heartbeat() -> None:
+    """The `Heartbeat` of clients without a watchdog."""
 
 
 def topic_partitions(offsets: Mapping[Partition, int]) -> list[TopicPartition]:

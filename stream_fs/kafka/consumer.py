@@ -16,7 +16,13 @@ from confluent_kafka import Message as ClientMessage
 
 from stream_fs.errors import FatalError, OffsetGone
 from stream_fs.kafka import librdkafka
-from stream_fs.kafka.clients import LOGGER, input_consumer, topic_partitions
+from stream_fs.kafka.clients import (
+    LOGGER,
+    Heartbeat,
+    input_consumer,
+    no_heartbeat,
+    topic_partitions,
+)
 from stream_fs.kafka.cursor import SILENCE_SECONDS, PartitionCursors
 from stream_fs.kafka.errors import ConnectionState, classify, translate_errors
 from stream_fs.kafka.message_batch import BatchSizer, without_events
@@ -63,10 +69,12 @@ class KafkaConsumer:
         assignment: Assignment,
         offsets: OffsetReader | None = None,
         chunk_records: int = 1,
+        heartbeat: Heartbeat = no_heartbeat,
     ) -> None:
         """`offsets` may be shared; large polls end with a chunk of `chunk_records`."""
         self._offsets = offsets or OffsetReader.connect(settings)
         self._timeout = settings.timeout
+        self._heartbeat = heartbeat
         self._incremental = settings.rebalance is not Rebalance.EAGER
         self._static = "group.instance.id" in settings.properties
         self._assignment = assignment
@@ -212,7 +220,7 @@ class KafkaConsumer:
     def group_offset(self, partition: Partition) -> int | None:
         """The offset that the group has committed, if any."""
         doing = f"reading the group offset of {partition}"
-        self._offsets.progress()
+        self._heartbeat()
         with translate_errors(doing, self.connection):
             (found,) = self._consumer.committed([TopicPartition(*partition)], self._timeout)
         if found.error is not None:
@@ -228,11 +236,11 @@ class KafkaConsumer:
                 static=self._static,
                 callbacks=lambda: self._callbacks,
                 unreachable=lambda: self.connection.error is not None,
-                progress=self._offsets.progress,
+                heartbeat=self._heartbeat,
             )
         except KafkaException as exception:  # the consumer is closed all the same
             LOGGER.info("a rebalance is not finished: %s", exception.args[0].str())
-        self._offsets.progress()
+        self._heartbeat()
         with translate_errors("leaving the group", self.connection):
             self._consumer.close()
         if self._callback_error is not None:

@@ -137,7 +137,7 @@ def finish_rebalance(
     static: bool,
     callbacks: Callable[[], int],
     unreachable: Callable[[], bool],
-    progress: Callable[[], None],
+    heartbeat: Callable[[], None],
 ) -> None:
     """Answer all outstanding rebalance callbacks and give up all partitions, before a close.
 
@@ -154,7 +154,7 @@ def finish_rebalance(
     deadline = time.monotonic() + _REBALANCE_SECONDS
     while True:
         before = callbacks()
-        progress()
+        heartbeat()
         consumer.consume(_REBALANCE_STEP_MESSAGES, _REBALANCE_STEP_SECONDS)
         assigned = not static and bool(consumer.assignment())
         finished = not assigned and callbacks() == before

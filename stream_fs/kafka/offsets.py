@@ -22,7 +22,7 @@ from confluent_kafka.admin._listoffsets import OffsetSpec
 
 from stream_fs.errors import RetriableError
 from stream_fs.kafka import librdkafka
-from stream_fs.kafka.clients import Progress, admin_client, unobserved
+from stream_fs.kafka.clients import Heartbeat, admin_client, no_heartbeat
 from stream_fs.kafka.errors import ConnectionState, classify, translate_errors
 from stream_fs.kafka.settings import ClientSettings
 from stream_fs.pipeline.ports import Partition
@@ -43,23 +43,23 @@ class OffsetReader:
         admin: AdminClient,
         connection: ConnectionState,
         timeout: float,
-        progress: Progress = unobserved,
+        heartbeat: Heartbeat = no_heartbeat,
     ) -> None:
         self._admin = admin
         self.connection = connection
         self._timeout = timeout
-        self.progress = progress
+        self._heartbeat = heartbeat
 
     @classmethod
-    def connect(cls, settings: ClientSettings, progress: Progress = unobserved) -> OffsetReader:
+    def connect(cls, settings: ClientSettings, heartbeat: Heartbeat = no_heartbeat) -> OffsetReader:
         """A reader with a client of its own."""
         connection = ConnectionState()
-        return cls(admin_client(settings, connection), connection, settings.timeout, progress)
+        return cls(admin_client(settings, connection), connection, settings.timeout, heartbeat)
 
     def within(self, seconds: float) -> OffsetReader:
         """A reader with the same client, and at most this timeout."""
         return OffsetReader(
-            self._admin, self.connection, min(seconds, self._timeout), self.progress
+            self._admin, self.connection, min(seconds, self._timeout), self._heartbeat
         )
 
     def first(self, partition: Partition) -> int:
@@ -83,7 +83,7 @@ class OffsetReader:
 
     def committed(self, group: str, partition: Partition) -> int | None:
         """The offset that a group has committed, if any."""
-        self.progress()
+        self._heartbeat()
         doing = f"reading the offset of {partition} in group {group}"
         request = ConsumerGroupTopicPartitions(group, [TopicPartition(*partition)])
         with translate_errors(doing, self.connection):
@@ -101,7 +101,7 @@ class OffsetReader:
 
     def count(self, topic: str) -> int:
         """The number of partitions of a topic."""
-        self.progress()
+        self._heartbeat()
         with translate_errors(f"looking for the partitions of {topic}", self.connection):
             return librdkafka.refresh_leaders(self._admin, topic, self._timeout)
 
@@ -111,7 +111,7 @@ class OffsetReader:
         spec: OffsetSpec,
         isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
     ) -> dict[Partition, int]:
-        self.progress()
+        self._heartbeat()
         deadline = time.monotonic() + self._timeout
         places = ", ".join(map(str, partitions[:3])) + (", …" if len(partitions) > 3 else "")
         with translate_errors(f"reading the offsets of {places}", self.connection):

@@ -14,7 +14,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from stream_fs.errors import AbortableError, FencedError, RetriableError, TransportError
 from stream_fs.kafka import librdkafka
-from stream_fs.kafka.clients import LOGGER, Progress, transactional_producer, unobserved
+from stream_fs.kafka.clients import LOGGER, Heartbeat, no_heartbeat, transactional_producer
 from stream_fs.kafka.errors import ConnectionState, classify, translate_errors
 from stream_fs.kafka.settings import ClientSettings
 from stream_fs.pipeline.ports import OutgoingRecord
@@ -39,11 +39,11 @@ class KafkaPublisher:
         self,
         settings: ClientSettings,
         transactional_id: str,
-        progress: Progress = unobserved,
+        heartbeat: Heartbeat = no_heartbeat,
     ) -> None:
         self._settings = settings
         self._id = transactional_id
-        self._progress = progress
+        self._heartbeat = heartbeat
         self._producer: Producer | None = None
         self._acquired = False
         self._attempted_since = 0.0
@@ -94,7 +94,7 @@ class KafkaPublisher:
         with self._translate(doing):
             for number, record in enumerate(records):
                 self._produce(record, deliveries.callback(number))
-            self._progress()
+            self._heartbeat()
             self._owned().flush(self._settings.timeout)
         if deliveries.error is not None:
             # It voids the transaction, although it is not flagged as abortable.
@@ -117,7 +117,7 @@ class KafkaPublisher:
         Returns when the broker has decided; readers see the records some milliseconds later.
         """
         self._committing = True
-        self._progress()
+        self._heartbeat()
         with self._translate("committing"):
             self._owned().commit_transaction(self._settings.timeout)
         self._open = self._committing = False
@@ -132,7 +132,7 @@ class KafkaPublisher:
             self._discard()
             text = f"{self._id}: the outcome of the commit is open; acquire it again"
             raise FencedError(text, outcome_unknown=True)
-        self._progress()
+        self._heartbeat()
         with self._translate("aborting"):
             self._owned().abort_transaction(self._settings.timeout)
         self._open = False
@@ -142,7 +142,7 @@ class KafkaPublisher:
         if self._producer is None:
             return
         if self._open:
-            self._progress()
+            self._heartbeat()
             try:
                 with self._translate("aborting"):
                     self._producer.abort_transaction(_CLOSE_SECONDS)
@@ -162,7 +162,7 @@ class KafkaPublisher:
 
         There is room at the latest when a queued record times out, with the transaction.
         """
-        self._progress()
+        self._heartbeat()
         partition = -1 if record.partition is None else record.partition
         while True:
             try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from stream_fs.kafka.clients import Progress, unobserved
+from stream_fs.kafka.clients import Heartbeat, no_heartbeat
 from stream_fs.kafka.consumer import KafkaConsumer
 from stream_fs.kafka.offsets import OffsetReader
 from stream_fs.kafka.publisher import KafkaPublisher
@@ -26,24 +26,31 @@ class KafkaTransport:
         settings: ClientSettings,
         stream: str,
         state_topic_of: Callable[[str], str],
-        progress: Progress = unobserved,
+        heartbeat: Heartbeat = no_heartbeat,
         chunk_records: int = 1,
     ) -> None:
         self._settings = settings
         self._stream = stream
         self._state_topic_of = state_topic_of
-        self._progress = progress
+        self._heartbeat = heartbeat
         self._chunk_records = chunk_records
-        self._offsets = OffsetReader.connect(settings, progress)
+        self._offsets = OffsetReader.connect(settings, heartbeat)
 
     def input(self, topics: Sequence[str], assignment: Assignment) -> KafkaConsumer:
         """Join the group and subscribe."""
-        return KafkaConsumer(self._settings, topics, assignment, self._offsets, self._chunk_records)
+        return KafkaConsumer(
+            self._settings,
+            topics,
+            assignment,
+            self._offsets,
+            self._chunk_records,
+            self._heartbeat,
+        )
 
     def publisher(self, partition: Partition, *, legacy: bool = False) -> KafkaPublisher:
         """The publisher of this input partition, not acquired yet."""
         return KafkaPublisher(
-            self._settings, self._transactional_id(str(partition), legacy=legacy), self._progress
+            self._settings, self._transactional_id(str(partition), legacy=legacy), self._heartbeat
         )
 
     def group_offset(self, partition: Partition) -> int | None:
@@ -53,7 +60,7 @@ class KafkaTransport:
     def merge_publisher(self, *, legacy: bool = False) -> KafkaPublisher:
         """The publisher of merged rankings, not acquired yet."""
         return KafkaPublisher(
-            self._settings, self._transactional_id("merge", legacy=legacy), self._progress
+            self._settings, self._transactional_id("merge", legacy=legacy), self._heartbeat
         )
 
     def state_log(self, partition: Partition) -> KafkaStateLog:

@@ -32,7 +32,7 @@ from stream_fs.pipeline.model import (
 )
 from stream_fs.pipeline.ports import OutgoingRecord, Partition, Publisher, StateLog, Transport
 from stream_fs.pipeline.settings import StreamSettings
-from stream_fs.pipeline.state_owner import LocatedState, acquire, locate
+from stream_fs.pipeline.state_owner import LocatedState, acquire_state, locate
 from stream_fs.selector import initial_state
 
 T = TypeVar("T")
@@ -297,14 +297,14 @@ def _acquired(
     with closing(publisher), closing(transport.state_log(partition)) as log:
         while not publisher.acquire():  # waits a little each time
             pass
-        found, previous = _run_to_end(
-            acquire(log, transport, partition, settings.owner, claim=claim)
+        found, legacy_publisher = _run_to_end(
+            acquire_state(log, transport, partition, settings.owner, claim=claim)
         )
-        if previous is None:
+        if legacy_publisher is None:
             yield _Acquired(transport, settings, publisher, log, found)
             return
-        with closing(previous):
-            yield _Acquired(transport, settings, previous, log, found)
+        with closing(legacy_publisher):
+            yield _Acquired(transport, settings, legacy_publisher, log, found)
 
 
 def _located(transport: Transport, settings: StreamSettings, partition: Partition) -> LocatedState:

@@ -71,10 +71,10 @@ class Chunker:
         decoder: RecordDecoder,
         dead_letters: DeadLetterSettings,
         start: int,
-        settled: int = 0,
+        settled: int,
     ) -> None:
         self._decoder = decoder
-        self._policy = dead_letters
+        self._dead_letters = dead_letters
         self._start = start
         self._settled = settled
         self._checked = 0  # bad records of the open chunk that were accepted
@@ -102,10 +102,10 @@ class Chunker:
             self._pieces.append(_Piece(batch, offsets[batch.good], timestamps[batch.good]))
         if values:
             self.position = int(offsets[-1]) + 1
-        if batch.bad and self._policy.policy != "skip":
+        if batch.bad and self._dead_letters.policy != "skip":
             for bad in batch.bad:
                 message = messages[bad.position]
-                self._letters.append(DeadLetter.of(message, bad, self._policy.largest))
+                self._letters.append(DeadLetter.of(message, bad, self._dead_letters.largest))
         return batch
 
     def take(self, sequence: int, policy: ChunkPolicy) -> ReadyChunk | None:
@@ -164,13 +164,13 @@ class Chunker:
 
     def _within_limit(self, letters: Sequence[DeadLetter]) -> Iterator[DeadLetter]:
         """Consecutive dead letters of a chunk, those behind the limit shortened."""
-        room = self._policy.max_open_bytes
+        room = self._dead_letters.max_open_bytes
         for letter in letters:
             room -= letter.size
             yield letter if room >= 0 else letter.shortened(SHORT_BYTES)
 
     def _offset_behind(self, count: int) -> float:
-        """The offset behind so many good records; infinite if there are fewer."""
+        """The offset behind `count` good records; infinite if there are fewer."""
         for piece in self._pieces:
             if count <= len(piece):
                 return int(piece.offsets[count - 1]) + 1
@@ -194,7 +194,9 @@ class Chunker:
         known = sum(letter.message.offset < self._settled for letter in found)
         good = np.concatenate([np.empty(0, np.int64), *(p.offsets for p in self._pieces)])
         accepted = max(self._checked, known)
-        check_bad_records(self._policy, found, good, accepted, chunk_start=self._start, first=first)
+        check_bad_records(
+            self._dead_letters, found, good, accepted, chunk_start=self._start, first=first
+        )
         self._checked = len(found)
 
 

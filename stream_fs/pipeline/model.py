@@ -89,6 +89,7 @@ def snapshot_records(
 
 def encode_extra(model: Model) -> dict[str, Plain]:
     """The fields of a snapshot beside the state; `decode_model` reads them."""
+    # The keys are part of the snapshot format.
     return {
         "chosen": {name: list(features) for name, features in (model.chosen or {}).items()},
         "cut": list(model.chunk_policy),

@@ -138,31 +138,31 @@ def locate(
     )
 
 
-def acquire(
+def acquire_state(
     log: StateLog, transport: Transport, partition: Partition, owner: Owner, *, claim: bool = False
 ) -> Generator[None, None, tuple[LocatedState, Publisher | None]]:
-    """Locate the state, once the transactional id of the partition is acquired.
+    """Locate the state of a partition, and acquire it from releases with legacy states.
 
-    Releases with legacy states have transactional ids of their own. If the owner has no state, that
-    id is acquired as well, so that nothing more is committed under it. For a legacy state its
-    publisher is returned: the migration is sent by it, and fails if an older release has acquired
-    the id again meanwhile.
+    The transactional id of the partition is acquired already; those releases have ids of their own.
+    If the owner has no state, that id is acquired as well, so that nothing more is committed under
+    it. For a legacy state its publisher is returned: the migration is sent by it, and fails if an
+    older release has acquired the id again meanwhile.
     """
     found = yield from locate(log, partition, owner, transport.group_offset, claim=claim)
     if found.value is not None:
         return found, None
-    previous = transport.publisher(partition, legacy=True)
+    legacy_publisher = transport.publisher(partition, legacy=True)
     try:
-        while not previous.acquire():
+        while not legacy_publisher.acquire():
             yield
         found = yield from locate(log, partition, owner, transport.group_offset, claim=claim)
     except BaseException:
-        previous.close()
+        legacy_publisher.close()
         raise
     if found.legacy is None:
-        previous.close()
+        legacy_publisher.close()
         return found, None
-    return found, previous
+    return found, legacy_publisher
 
 
 def find_merge_progress(

@@ -231,7 +231,7 @@ class _Observer:
                 summary.next = event.next_offset
                 summary.unranked -= self._unpublished.popleft()
                 if not summary.skipping:
-                    summary.dead_letters.update(event.letters)
+                    summary.dead_letters.update(event.dead_letters)
             case _:
                 pass
 

@@ -99,7 +99,7 @@ class StatusServer:
             imputed,
             start=position - 100,
             next_offset=position,
-            letters=letters or {},
+            dead_letters=letters or {},
             snapshot_bytes=2048 if chunk % 10 == 1 else 0,
             seconds=0.01,
             ranking_seconds=0.001,

@@ -83,7 +83,7 @@ def _all_models(
 def _models(
     messages: Sequence[Message], place: Partition, settings: StreamSettings
 ) -> Iterator[Model]:
-    chunker = Chunker(RecordDecoder(settings.views), settings.dead_letters, 0)
+    chunker = Chunker(RecordDecoder(settings.views), settings.dead_letters, 0, settled=0)
     policy = settings.chunk_policy
     model = Model(initial_state(settings.params, settings.origin(place)), 0, None, policy)
     for start in range(0, len(messages), _BATCH):

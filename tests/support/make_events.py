@@ -69,7 +69,7 @@ def committed(
         imputed=report().imputed,
         start=100,
         next_offset=111,
-        letters=letters or {},
+        dead_letters=letters or {},
         snapshot_bytes=snapshot_bytes,
         seconds=0.25,
         ranking_seconds=0.003,

@@ -157,8 +157,8 @@ class ChunkCommitted(PartitionEvent):
     start: int
     """With `next_offset`, the input offsets of the chunk, half-open."""
     next_offset: int
-    letters: Mapping[str, int]
-    """Dead letters by reason."""
+    dead_letters: Mapping[str, int]
+    """By reason."""
     snapshot_bytes: int
     """0 if no snapshot was due."""
     seconds: float | None
@@ -172,9 +172,9 @@ class ChunkCommitted(PartitionEvent):
             fields["seconds"] = self.seconds
         if self.snapshot_bytes:
             fields["snapshot_bytes"] = self.snapshot_bytes
-        if self.letters:
-            fields["dead_letters"] = dict(self.letters)
-        level = logging.WARNING if self.letters else logging.INFO
+        if self.dead_letters:
+            fields["dead_letters"] = dict(self.dead_letters)
+        level = logging.WARNING if self.dead_letters else logging.INFO
         return self.line(level, "chunk committed", **fields)
 
     def samples(self, now: float) -> Iterable[Sample]:
@@ -185,7 +185,7 @@ class ChunkCommitted(PartitionEvent):
         yield LAST_COMMIT.set(now)
         for view, overlap in self.overlap.items():
             yield TOP_OVERLAP.set(overlap, view)
-        for reason, count in self.letters.items():
+        for reason, count in self.dead_letters.items():
             yield DEAD_LETTERS.add(count, reason)
         if self.snapshot_bytes:
             yield SNAPSHOT_BYTES.set(self.snapshot_bytes)
@@ -214,7 +214,7 @@ class ChunkCommitted(PartitionEvent):
         offsets = (self.start, self.next_offset)
         added = {
             reason: before.get(reason, DeadLetterCount()).add(count, now, offsets)
-            for reason, count in self.letters.items()
+            for reason, count in self.dead_letters.items()
         }
         return {**before, **added}
 

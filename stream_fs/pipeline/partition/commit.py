@@ -21,6 +21,7 @@ from stream_fs.pipeline.model import (
     unranked_progress,
 )
 from stream_fs.pipeline.partition.state import (
+    Base,
     Committed,
     PartitionContext,
     SnapshotMark,
@@ -90,9 +91,7 @@ class SentBatch(NamedTuple):
     snapshot_bytes: int
 
 
-def commit_batch(
-    batch: InFlightBatch, base: Unstarted | Committed, context: PartitionContext
-) -> Steps[Committed]:
+def commit_batch(batch: InFlightBatch, base: Base, context: PartitionContext) -> Steps[Committed]:
     """Commit updated chunks in one transaction, and return what is committed then.
 
     0. Loop: record the start of a partition that has no progress record.
@@ -332,7 +331,7 @@ def _chunk_committed(
         imputed=content.imputed,
         start=content.from_offset,
         next_offset=content.model.next_offset,
-        letters=content.dead_letters,
+        dead_letters=content.dead_letters,
         snapshot_bytes=sent.snapshot_bytes if is_last else 0,
         seconds=seconds if is_last else None,
         ranking_seconds=chunk.seconds,

@@ -15,9 +15,15 @@ from stream_fs.pipeline.model import Model, decode_model, update_chunk
 from stream_fs.pipeline.partition.commit import build_messages, record_start, send_model
 from stream_fs.pipeline.partition.intake import Intake
 from stream_fs.pipeline.partition.running import Idle, Receiving
-from stream_fs.pipeline.partition.state import Committed, PartitionContext, State, Unstarted
+from stream_fs.pipeline.partition.state import (
+    Base,
+    Committed,
+    PartitionContext,
+    PartitionState,
+    Unstarted,
+)
 from stream_fs.pipeline.ports import Publisher, StateLog
-from stream_fs.pipeline.state_owner import LocatedState, acquire
+from stream_fs.pipeline.state_owner import LocatedState, acquire_state
 from stream_fs.pipeline.transaction import Steps
 from stream_fs.records import Message
 from stream_fs.selector import initial_state
@@ -32,14 +38,14 @@ class Attempts:
     delays: Iterator[float]
 
 
-class Recovering(State):
+class Recovering(PartitionState):
     """A state in which the broker may fail to answer; recovery then starts over."""
 
     def __init__(self, context: PartitionContext, attempts: Attempts) -> None:
         self._context = context
         self._attempts = attempts
 
-    def _back_off(self, error: RetriableError) -> State:
+    def _back_off(self, error: RetriableError) -> PartitionState:
         context = self._context
         context.runtime.observe(events.RestoreFailed(context.partition, str(error)))
         return Backoff(self, context, self._attempts, str(error))
@@ -50,7 +56,7 @@ class Acquiring(Recovering):
 
     phase = "taking_over"
 
-    def advance(self) -> tuple[State, bool]:
+    def advance(self) -> tuple[PartitionState, bool]:
         """Call the broker once."""
         try:
             acquired = self._context.publisher.acquire()
@@ -70,7 +76,7 @@ class Restoring(Recovering):
         super().__init__(context, attempts)
         self._steps = restore(context)
 
-    def advance(self) -> tuple[State, bool]:
+    def advance(self) -> tuple[PartitionState, bool]:
         """Read a little."""
         context = self._context
         try:
@@ -89,7 +95,7 @@ class Restoring(Recovering):
         """End the generator that reads."""
         self._steps.close()
 
-    def _restored(self, restored: RestoredPartition) -> State:
+    def _restored(self, restored: RestoredPartition) -> PartitionState:
         context, base = self._context, restored.base
         model = base.model
         context.runtime.observe(
@@ -103,21 +109,18 @@ class Restoring(Recovering):
                 migrated=restored.migrated,
             )
         )
-        settled = model.next_offset
-        if isinstance(base, Committed):
-            settled = base.progress.next_offset
-        intake = Intake(context, model, settled)
+        intake = Intake(context, model, settled=base.next_offset)
         intake.resume()
         if isinstance(base, Committed) and restored.behind:
             return Replaying(context, intake, model, base.progress)
         return Idle(context, intake, base)
 
 
-class Backoff(State):
+class Backoff(PartitionState):
     """The broker did not answer; the next attempt begins after a delay."""
 
     def __init__(
-        self, failed: State, context: PartitionContext, attempts: Attempts, error: str
+        self, failed: PartitionState, context: PartitionContext, attempts: Attempts, error: str
     ) -> None:
         self.phase = failed.phase
         self.error = error
@@ -125,7 +128,7 @@ class Backoff(State):
         self._attempts = attempts
         self._until = context.runtime.clock() + next(attempts.delays)
 
-    def advance(self) -> tuple[State, bool]:
+    def advance(self) -> tuple[PartitionState, bool]:
         """Wait for the next attempt."""
         if self._context.runtime.clock() < self._until:
             return self, False
@@ -147,14 +150,14 @@ class Replaying(Receiving):
 
     @property
     def busy(self) -> bool:
-        """There is work only when records arrive."""
+        """Whether there is work: only when records arrive."""
         return False
 
     def receive(self, messages: Sequence[Message]) -> None:
         """Add messages to the open chunk, which is being replayed."""
         self.intake.receive(messages, self._model.state.chunk, self._model.chunk_policy)
 
-    def advance(self) -> tuple[State, bool]:
+    def advance(self) -> tuple[PartitionState, bool]:
         """Update the next chunk, formed by the policy of its time, not by that of today."""
         context, before = self.context, self._model
         policy = before.chunk_policy
@@ -195,7 +198,7 @@ class RestoredPartition:
     legacy state.
     """
 
-    base: Unstarted | Committed
+    base: Base
     fallback: str | None = None
     migrated: bool = False
 
@@ -221,20 +224,16 @@ def restore(context: PartitionContext) -> Steps[RestoredPartition]:
     if isinstance(restored.base, Unstarted) and context.settings.start == "latest":
         started = yield from record_start(restored.base, context)
         restored = replace(restored, base=started)
-    base = restored.base
-    _compare_group_offset(
-        context,
-        base.progress.next_offset if isinstance(base, Committed) else model.next_offset,
-    )
+    _compare_group_offset(context, restored.base.next_offset)
     return restored
 
 
 def _read_state(context: PartitionContext) -> Steps[RestoredPartition]:
     partition, owner = context.partition, context.settings.owner
     with closing(context.transport.state_log(partition)) as log:
-        found, previous = yield from acquire(log, context.transport, partition, owner)
-        if previous is not None:
-            return (yield from _migrate(context, log, found, previous))
+        found, legacy_publisher = yield from acquire_state(log, context.transport, partition, owner)
+        if legacy_publisher is not None:
+            return (yield from _migrate(context, log, found, legacy_publisher))
         found.check()
         progress = found.progress
         if progress is None:
@@ -243,10 +242,10 @@ def _read_state(context: PartitionContext) -> Steps[RestoredPartition]:
 
 
 def _migrate(
-    context: PartitionContext, log: StateLog, found: LocatedState, previous: Publisher
+    context: PartitionContext, log: StateLog, found: LocatedState, legacy_publisher: Publisher
 ) -> Steps[RestoredPartition]:
     """The model of a legacy state, committed under the owner's keys by the legacy publisher."""
-    transactions, progress = context.transactions.for_publisher(previous), found.progress
+    transactions, progress = context.transactions.for_publisher(legacy_publisher), found.progress
     assert progress is not None
     try:
         found.check()
@@ -254,7 +253,7 @@ def _migrate(
         legacy = yield from legacy_keys(log, context.partition)
         model = restored.base.model
         migrated = yield from transactions.run_until_committed(
-            lambda: _send_migration(context, previous, model, progress, legacy)
+            lambda: _send_migration(context, legacy_publisher, model, progress, legacy)
         )
     finally:
         transactions.release()

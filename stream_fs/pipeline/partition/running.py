@@ -20,10 +20,11 @@ from stream_fs.pipeline.partition.commit import (
 )
 from stream_fs.pipeline.partition.intake import Intake, Tail
 from stream_fs.pipeline.partition.state import (
+    Base,
     Committed,
     PartitionContext,
+    PartitionState,
     SnapshotMark,
-    State,
     Unstarted,
 )
 from stream_fs.pipeline.transaction import IDLE_SECONDS, Steps
@@ -34,7 +35,7 @@ _SHORT_COMMIT_SECONDS: Final = 0.1
 partition discards what the client has prefetched, which costs far more than a usual commit."""
 
 
-class Receiving(State):
+class Receiving(PartitionState):
     """A state that receives records."""
 
     def __init__(self, context: PartitionContext, intake: Intake) -> None:
@@ -43,11 +44,11 @@ class Receiving(State):
 
     @property
     def lag(self) -> int | None:
-        """See `State.lag`."""
+        """See `PartitionState.lag`."""
         return self.intake.lag
 
     def begin_turn(self) -> None:
-        """See `State.begin_turn`."""
+        """See `PartitionState.begin_turn`."""
         self.intake.buffer.begin_turn()
 
 
@@ -56,9 +57,7 @@ class Running(Receiving):
 
     phase: events.Phase = "running"
 
-    def __init__(
-        self, context: PartitionContext, intake: Intake, base: Unstarted | Committed, tail: Tail
-    ) -> None:
+    def __init__(self, context: PartitionContext, intake: Intake, base: Base, tail: Tail) -> None:
         """`base` is what is committed, `tail` what the chunks in the buffer follow."""
         super().__init__(context, intake)
         self.base = base
@@ -73,9 +72,7 @@ class Running(Receiving):
 class Idle(Running):
     """No commit is in progress."""
 
-    def __init__(
-        self, context: PartitionContext, intake: Intake, base: Unstarted | Committed
-    ) -> None:
+    def __init__(self, context: PartitionContext, intake: Intake, base: Base) -> None:
         super().__init__(context, intake, base, Tail(base.model.state, base.snapshot))
 
     @property
@@ -83,7 +80,7 @@ class Idle(Running):
         """Whether there are lingering chunks, which will be committed soon."""
         return bool(self.intake.buffer)
 
-    def advance(self) -> tuple[State, bool]:
+    def advance(self) -> tuple[PartitionState, bool]:
         """Update the next chunk; begin to commit those that are complete."""
         intake = self.intake
         if not intake.buffer:
@@ -112,7 +109,7 @@ class Committing(Running):
         self,
         context: PartitionContext,
         intake: Intake,
-        base: Unstarted | Committed,
+        base: Base,
         tail: Tail,
         batch: InFlightBatch,
         steps: Steps[Committed],
@@ -136,14 +133,14 @@ class Committing(Running):
             commit_batch(batch, idle.base, idle.context),
         )
 
-    def advance(self) -> tuple[State, bool]:
+    def advance(self) -> tuple[PartitionState, bool]:
         """Take a step of the commit, or update a chunk of the next batch meanwhile."""
         following, more = self.step()
         if following is self:
             return self, self._update_ahead()
         return following, more
 
-    def step(self) -> tuple[State, bool]:
+    def step(self) -> tuple[PartitionState, bool]:
         """Take a step of the commit."""
         try:
             failed = next(self.steps)
@@ -160,7 +157,7 @@ class Committing(Running):
         """End the generator of the commit."""
         self.steps.close()
 
-    def _retrying(self) -> State:
+    def _retrying(self) -> PartitionState:
         self.intake.pause()
         return Retrying(self.context, self.intake, self.base, self.tail, self.batch, self.steps)
 
@@ -188,9 +185,9 @@ class Retrying(Committing):
 
     phase = "publishing"
 
-    def advance(self) -> tuple[State, bool]:
+    def advance(self) -> tuple[PartitionState, bool]:
         """Take a step of the commit."""
         return self.step()
 
-    def _retrying(self) -> State:
+    def _retrying(self) -> PartitionState:
         return self

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from stream_fs.checkpoint import Progress
 from stream_fs.pipeline import events
@@ -60,6 +60,11 @@ class Unstarted:
         """A mark for no snapshot."""
         return SnapshotMark(0, self.model.chunk_policy)
 
+    @property
+    def next_offset(self) -> int:
+        """The offset at which the first chunk begins."""
+        return self.model.next_offset
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Committed:
@@ -73,8 +78,17 @@ class Committed:
         """The newest snapshot; a change of the policy is always followed by one."""
         return SnapshotMark(self.progress.snapshots[0].chunk, self.model.chunk_policy)
 
+    @property
+    def next_offset(self) -> int:
+        """The offset behind the last committed chunk."""
+        return self.progress.next_offset
 
-class State:
+
+Base: TypeAlias = Unstarted | Committed
+"""What the next commit follows."""
+
+
+class PartitionState:
     """A state of a partition."""
 
     phase: events.Phase
@@ -96,7 +110,7 @@ class State:
     def receive(self, messages: Sequence[Message]) -> None:
         """Accept messages that follow those received before, if the state accepts any."""
 
-    def advance(self) -> tuple[State, bool]:
+    def advance(self) -> tuple[PartitionState, bool]:
         """Take one step; the state after it, and whether there is more to do at once."""
         raise NotImplementedError
 

@@ -39,7 +39,7 @@ from stream_fs.pipeline.partition.recovery import (
     Restoring,
 )
 from stream_fs.pipeline.partition.running import Committing, Idle, Retrying
-from stream_fs.pipeline.partition.state import PartitionContext, State
+from stream_fs.pipeline.partition.state import PartitionContext, PartitionState
 from stream_fs.pipeline.ports import Input, Partition, Transport
 from stream_fs.pipeline.settings import StreamSettings
 from stream_fs.pipeline.transaction import Runtime, TransactionRunner, backoff_delays
@@ -47,7 +47,7 @@ from stream_fs.records import Message
 from stream_fs.wire.records.decoder import RecordDecoder
 
 
-class _Ended(State):
+class _Ended(PartitionState):
     """Nothing more is done."""
 
     def __init__(self, phase: events.Phase) -> None:
@@ -58,7 +58,7 @@ class _Ended(State):
         """Whether there is work: there is none."""
         return False
 
-    def advance(self) -> tuple[State, bool]:
+    def advance(self) -> tuple[PartitionState, bool]:
         """Stay in this state."""
         return self, False
 
@@ -71,7 +71,7 @@ class Released(_Ended):
     """The task is closed."""
 
 
-_TRANSITIONS: Final[Mapping[type[State], frozenset[type[State]]]] = {
+_TRANSITIONS: Final[Mapping[type[PartitionState], frozenset[type[PartitionState]]]] = {
     Acquiring: frozenset({Restoring, Backoff, Failed, Released}),
     Restoring: frozenset({Replaying, Idle, Backoff, Failed, Released}),
     Backoff: frozenset({Acquiring, Failed, Released}),
@@ -104,7 +104,9 @@ class PartitionTask:
             partition, settings, decoder, transport, source, runtime, publisher, self._transactions
         )
         self._restore_error: str | None = None
-        self._state: State = Acquiring(context, Attempts(runtime.clock(), backoff_delays()))
+        self._state: PartitionState = Acquiring(
+            context, Attempts(runtime.clock(), backoff_delays())
+        )
         runtime.observe(events.PhaseChanged(partition, self.phase))
 
     @property
@@ -162,7 +164,7 @@ class PartitionTask:
         self._enter(Released(self.phase))
         self._transactions.release()
 
-    def _apply(self, step: Callable[[], tuple[State, bool]]) -> bool:
+    def _apply(self, step: Callable[[], tuple[PartitionState, bool]]) -> bool:
         try:
             following, more = step()
         except BaseException:
@@ -173,7 +175,7 @@ class PartitionTask:
             self._enter(following)
         return more
 
-    def _enter(self, state: State) -> None:
+    def _enter(self, state: PartitionState) -> None:
         before = self._state
         if type(state) not in _TRANSITIONS[type(before)]:
             raise RuntimeError(

@@ -168,7 +168,7 @@ def cut(stream: Stream, count: int) -> list[Chunk]:
     """The first chunks that the service makes of the source; they are repeated."""
     settings = stream.configuration.stream_settings()
     decoder = RecordDecoder(settings.views)
-    chunker = Chunker(decoder, dead_letter_settings(), 0)
+    chunker = Chunker(decoder, dead_letter_settings(), 0, settled=0)
     values = stream.source.mix.records(count * CHUNK)
     chunker.add(
         [

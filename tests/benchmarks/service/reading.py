@@ -69,7 +69,7 @@ def row_by_row(make: Callable[[Mix], Decoding], workspace: Workspace, source: So
 def ingest(workspace: Workspace, source: Source) -> float:
     """Seconds of all that the service does before the selector has its chunks."""
     partition = Partition(source.topic, 0)
-    chunker = Chunker(RecordDecoder(source.mix.declared), dead_letter_settings(), 0)
+    chunker = Chunker(RecordDecoder(source.mix.declared), dead_letter_settings(), 0, settled=0)
     chunks = count(1)
 
     def poll() -> int:

@@ -71,7 +71,7 @@ def test_every_kind_of_bad_record_becomes_a_dead_letter(
             "stream-fs-timestamp": str(message.timestamp),
         }
     counted = dict.fromkeys(BAD, 1)
-    assert [commit.letters for commit in one.of(events.ChunkCommitted)] == [counted, {}]
+    assert [commit.dead_letters for commit in one.of(events.ChunkCommitted)] == [counted, {}]
     assert_undisturbed(stream, 2)
 
 

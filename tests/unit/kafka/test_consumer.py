@@ -105,10 +105,6 @@ class FakeOffsets:
     def __init__(self) -> None:
         self.ends_by_partition: dict[Partition, int] = {BUSY: 0, QUIET: 0}
         self.answers = True
-        self.progressed = 0
-
-    def progress(self) -> None:
-        self.progressed += 1
 
     def within(self, _: float) -> FakeOffsets:
         return self
@@ -134,16 +130,24 @@ class Stage:
 
     def __init__(self, patch: pytest.MonkeyPatch, *, answers: bool = True) -> None:
         self.now = 1000.0
+        self.beats = 0
         self.client, self.ends = FakeClient(), FakeOffsets()
         self.ends.answers = answers
         patch.setattr(module, "input_consumer", lambda *_: self.client)
         patch.setattr("stream_fs.kafka.consumer.time.monotonic", lambda: self.now)
         settings = ClientSettings("nowhere:1", "g")
         self.consumer = KafkaConsumer(
-            settings, ["in"], IgnoredAssignment(), cast(OffsetReader, self.ends)
+            settings,
+            ["in"],
+            IgnoredAssignment(),
+            cast(OffsetReader, self.ends),
+            heartbeat=self._beat,
         )
         places = [TopicPartition(*BUSY), TopicPartition(*QUIET)]
         self.client.assign(self.client, places)
+
+    def _beat(self) -> None:
+        self.beats += 1
 
     def poll(
         self, *records: tuple[Partition, int], seconds: float = 0.1
@@ -312,23 +316,23 @@ def test_a_partition_in_which_the_client_refuses_to_seek_is_assigned_again(
     assert unanswered.poll((QUIET, 5)) == {QUIET: [5]}
 
 
-def test_leaving_a_group_that_does_not_answer_makes_progress(
+def test_leaving_a_group_that_does_not_answer_reports_heartbeats(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each step is short; all of them, and closing the client, take longer."""
     running(stage)
-    progressed: list[int] = []
+    beats: list[int] = []
 
     def note(*_: float) -> list[Record]:
         stage.now += 1.0
-        progressed.append(stage.ends.progressed)
+        beats.append(stage.beats)
         return []
 
     monkeypatch.setattr(stage.client, "consume", note)
     monkeypatch.setattr(stage.client, "close", note)
     stage.consumer.close()
-    assert len(progressed) > 5
-    assert progressed == list(range(1, len(progressed) + 1))
+    assert len(beats) > 5
+    assert beats == list(range(1, len(beats) + 1))
 
 
 def test_leaving_a_group_does_not_wait_for_a_broker_that_is_gone(

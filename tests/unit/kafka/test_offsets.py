@@ -90,7 +90,7 @@ def test_a_shorter_timeout_applies() -> None:
     assert time.monotonic() - began < 3600.0
 
 
-def test_progress_is_reported_before_each_request() -> None:
+def test_a_heartbeat_is_reported_before_each_request() -> None:
     requests = []
     client = cast(AdminClient, FakeAdmin(looks=1))
     asked = OffsetReader(client, ConnectionState(), 10.0, lambda: requests.append(len(requests)))

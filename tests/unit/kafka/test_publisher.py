@@ -1,4 +1,4 @@
-"""Acquiring in short steps, open outcomes, timeouts, and progress between blocking calls."""
+"""Acquiring in short steps, open outcomes, timeouts, and heartbeats between blocking calls."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class Recording(Uncommitted):
         self._steps.append("abort")
 
 
-def test_progress_is_reported_before_each_blocking_call(
+def test_a_heartbeat_is_reported_before_each_blocking_call(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     steps: list[str] = []

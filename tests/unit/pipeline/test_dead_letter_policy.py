@@ -106,7 +106,7 @@ def outcome(
     values: Sequence[bytes], policy: DeadLetterSettings, cut: ChunkPolicy, size: int
 ) -> Any:
     """The chunks of records polled so many at a time, and the refusal, if any."""
-    chunker = Chunker(RecordDecoder(settings().views, "msgpack"), policy, 0)
+    chunker = Chunker(RecordDecoder(settings().views, "msgpack"), policy, 0, settled=0)
     found: list[tuple[int, ...]] = []
     messages = [
         Message(TOPIC, 0, offset, 1000 * (offset // 4), None, value, ())
@@ -157,7 +157,7 @@ def letters_of(
     `begun` is how many chunks there were before, and the offset behind them.
     """
     sequence, start = begun
-    chunker = Chunker(RecordDecoder(settings().views, "msgpack"), ROOMY, start)
+    chunker = Chunker(RecordDecoder(settings().views, "msgpack"), ROOMY, start, settled=0)
     found: dict[int, list[Payload]] = {}
     messages = [
         Message(TOPIC, 0, offset, 1000 * (offset // 4), None, value, ())
@@ -215,7 +215,7 @@ def test_the_first_and_all_small_dead_letters_of_a_chunk_are_whole() -> None:
 )
 def test_the_memory_of_dead_letters_is_bounded(cut: ChunkPolicy) -> None:
     policy = dead_letter_settings(max_ratio=1.0, max_open_bytes=2_000_000)
-    chunker = Chunker(RecordDecoder(settings().views, "msgpack"), policy, 0)
+    chunker = Chunker(RecordDecoder(settings().views, "msgpack"), policy, 0, settled=0)
     tracemalloc.start()
     for offset in range(150):
         value = bytes(1_000_000) if offset % 3 else GOOD[offset]
@@ -238,7 +238,7 @@ def test_a_dead_letter_is_measured_only_a_few_times(
         return measure(payload)
 
     monkeypatch.setattr(dead_letters, "message_bytes", counted)
-    chunker = Chunker(RecordDecoder(settings().views, "msgpack"), ROOMY, 0)
+    chunker = Chunker(RecordDecoder(settings().views, "msgpack"), ROOMY, 0, settled=0)
     for offset in range(count):
         value = (LARGE, BAD)[offset % 2]
         chunker.add([Message(TOPIC, 0, offset, 0, None, value, ())])

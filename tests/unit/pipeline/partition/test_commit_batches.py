@@ -272,7 +272,7 @@ def test_chunks_with_many_dead_letters_do_not_linger(monkeypatch: pytest.MonkeyP
     fill(made, VALUES)
     process = SimulatedProcess(made, settings(linger=LONG, checkpoint_every=100))
     assert process.run()
-    letters = [e.ranking.chunk for e in process.of(events.ChunkCommitted) if e.letters]
+    letters = [e.ranking.chunk for e in process.of(events.ChunkCommitted) if e.dead_letters]
     assert ends(process) == sorted({1, *letters, 9})
     assert_undisturbed(process)
 

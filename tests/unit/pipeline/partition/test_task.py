@@ -7,7 +7,7 @@ import pytest
 from stream_fs.errors import AbortableError, InvalidMessage, RetriableError
 from stream_fs.pipeline import events
 from stream_fs.pipeline.partition import commit, task
-from stream_fs.pipeline.partition.state import State
+from stream_fs.pipeline.partition.state import PartitionState
 from tests.support.executors import run_slowly
 from tests.support.memory_broker import MemoryBroker
 from tests.support.simulated_process import (
@@ -64,7 +64,7 @@ def states(made: MemoryBroker, **changes: object) -> list[str]:
     found: list[str] = []
     enter = task.PartitionTask._enter
 
-    def noted(one: task.PartitionTask, state: State) -> None:
+    def noted(one: task.PartitionTask, state: PartitionState) -> None:
         found.append(type(state).__name__)
         enter(one, state)
 

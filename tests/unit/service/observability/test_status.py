@@ -94,7 +94,7 @@ def committed(
         "imputed": updated().report.imputed,
         "start": 100,
         "next_offset": 111,
-        "letters": {},
+        "dead_letters": {},
         "snapshot_bytes": 0,
         "seconds": 0.25,
         "ranking_seconds": 0.003,
@@ -230,9 +230,9 @@ def test_the_rate_is_that_of_the_last_minute(watched: Watched) -> None:
 
 
 def test_dead_letters_by_reason(watched: Watched) -> None:
-    watched.observe(committed(1, letters={"malformed": 2, "negative": 1}))
+    watched.observe(committed(1, dead_letters={"malformed": 2, "negative": 1}))
     watched.now += 1800
-    watched.observe(committed(2, THERE, letters={"malformed": 3}, start=5, next_offset=9))
+    watched.observe(committed(2, THERE, dead_letters={"malformed": 3}, start=5, next_offset=9))
     malformed, negative = watched.document()["dead_letters"]
     assert (malformed["reason"], malformed["total"], malformed["last_hour"]) == ("malformed", 5, 5)
     assert (malformed["partition"], malformed["offsets"]) == (4, {"from": 5, "next": 9})
@@ -300,7 +300,7 @@ def test_restoring_and_replaying(watched: Watched) -> None:
 
 
 def test_a_released_partition_has_no_entry(watched: Watched) -> None:
-    watched.observe(committed(1, letters={"malformed": 1}))
+    watched.observe(committed(1, dead_letters={"malformed": 1}))
     watched.observe(committed(1, THERE))
     watched.observe(events.PartitionReleased(HERE))
     found = watched.document()
