@@ -25,7 +25,7 @@ ADDITIONS = (
 
 def rows() -> dict[str, tuple[str, str]]:
     """The files to touch and the tests, by what is to be added."""
-    _, _, table = TEXT.partition("| to add | touch | and test in |\n")
+    _, _, table = TEXT.partition("| to add | change | and test in |\n")
     cells = [line.strip("|").split("|") for line in table.splitlines()[1:]]
     return {title.strip(): (touched, tests) for title, touched, tests in cells}
 
