@@ -87,6 +87,6 @@ def test_every_command_exists(command: str) -> None:
 
 def test_every_quoted_message_exists() -> None:
     sources = "".join(path.read_text("utf-8") for path in (ROOT / "stream_fs").rglob("*.py"))
-    quoted = {" ".join(text.split()) for text in re.findall("«(.*?)»", RUNBOOK, re.DOTALL)}
+    quoted = {" ".join(text.split()) for text in re.findall("“(.*?)”", RUNBOOK, re.DOTALL)}
     assert quoted
     assert [text for text in quoted if text not in sources] == []
