@@ -290,7 +290,7 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             return page()
         except Exception:
-            _LOGGER.exception("a page failed")
+            _LOGGER.exception("an HTTP request failed")
             return _refusal(HTTPStatus.INTERNAL_SERVER_ERROR)
 
     def _answer(self, answer: Answer) -> None:

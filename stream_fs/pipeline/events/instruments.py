@@ -115,7 +115,7 @@ RECORDS: Final = _counter(
 )
 BAD_RECORDS: Final = _counter(
     "stream_fs_bad_records_total",
-    "Bad records read, by reason, whatever the policy does with them.",
+    "Bad records read, by reason, regardless of dead_letters.policy.",
     "reason",
 )
 DEAD_LETTERS: Final = _counter(
@@ -130,14 +130,14 @@ MISSING_VIEWS: Final = _counter(
 )
 IMPUTED_ROWS: Final = _counter(
     "stream_fs_imputed_rows_total",
-    "Good records without this view that were imputed by its running weighted mean, in chunks that "
-    "were not replayed; those before the first record that has the view are not.",
+    "Good records in which this view was missing and imputed by its running weighted mean, without "
+    "replayed chunks. Records before the first one with the view are not imputed.",
     "view",
 )
 LAG: Final = _gauge(
     "stream_fs_lag_records",
-    "Records in the input partition that were not read yet: 0 at the last stable offset. Above 0, "
-    "transaction markers, aborted and undecided records may be among them.",
+    "Records of the input partition not read yet; 0 at its last stable offset. Above 0, may "
+    "include transaction markers, and records of aborted and open transactions.",
 )
 
 # --- chunks ---
@@ -148,7 +148,7 @@ CHUNKS: Final = _counter(
     "outcome",
 )
 CHUNK_FILL: Final = _gauge(
-    "stream_fs_chunk_fill_ratio", "Good records in the open chunk, of those that complete it."
+    "stream_fs_chunk_fill_ratio", "Good records in the open chunk, as a share of a full chunk."
 )
 UPDATE_SECONDS: Final = _histogram(
     "stream_fs_update_seconds", "Time to update the model with a chunk.", _SHORT
@@ -161,7 +161,7 @@ RANKING_SECONDS: Final = _histogram(
 
 # --- the fit of the last chunk ---
 
-ITERATIONS: Final = _gauge("stream_fs_iterations", "Iterations of the last chunk.")
+ITERATIONS: Final = _gauge("stream_fs_iterations", "Iterations of the update with the last chunk.")
 OBJECTIVE: Final = _gauge(
     "stream_fs_objective", "Objective of the last chunk after its last iteration."
 )
@@ -177,9 +177,9 @@ ORTHOGONALITY: Final = _gauge(
 )
 TOP_OVERLAP: Final = _gauge(
     "stream_fs_top_overlap_ratio",
-    "Share of the view's leading features that led the previous ranking as well: of the published "
-    "ones or, if more than half of the view is published, of the first ten, at most half of the "
-    "view.",
+    "Share of the view's leading features that were also leading in the previous ranking. Leading "
+    "are the published features or, if more than half of the view is published, the first ten, at "
+    "most half of the view.",
     "view",
 )
 
@@ -187,8 +187,8 @@ TOP_OVERLAP: Final = _gauge(
 
 TRANSACTION_SECONDS: Final = _histogram(
     "stream_fs_transaction_seconds",
-    "Time to publish a chunk, or several of a backlog together, including failed attempts and "
-    "delays.",
+    "Duration of a transaction, which publishes one chunk or several of a backlog, including "
+    "failed attempts and delays.",
     _SHORT,
 )
 TRANSACTION_FAILURES: Final = _counter(
@@ -225,7 +225,8 @@ RESTORE_FAILURES: Final = _counter(
 )
 REPLAY_DIVERGENCES: Final = _counter(
     "stream_fs_replay_divergences_total",
-    "Replayed rankings that differ from the published ones (another CPU, BLAS or output).",
+    "Replayed rankings that differ from the published ones, as after a change of CPU, "
+    "BLAS or output.",
 )
 
 # --- the merge ---
@@ -235,7 +236,7 @@ MERGED_RANKINGS: Final = _counter(
 )
 MERGE_SECONDS: Final = _histogram(
     "stream_fs_merge_seconds",
-    "Time to merge the models of all partitions and rank; the tasks wait meanwhile.",
+    "Time to merge the models of all partitions and rank; the loop is blocked meanwhile.",
     _SHORT,
     STREAM,
 )
@@ -261,7 +262,7 @@ MERGE_FAILURES: Final = _counter(
     "stream_fs_merge_failures_total",
     "Failed attempts to merge, by outcome: retried, aborted (and sent again), fenced (by another "
     "owner), undecided (the outcome of the commit is unknown, or the transaction timed out; the "
-    "merge is acquired again), refused (until there is something else to merge).",
+    "merge is acquired again), refused (not repeated before a model changes).",
     "outcome",
     scope=STREAM,
 )

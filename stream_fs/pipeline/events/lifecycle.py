@@ -116,7 +116,7 @@ class GroupOffsetDiffers(PartitionEvent):
     state: int
 
     def log(self) -> LogLine:
-        text = "group offset differs from the state, which decides"
+        text = "group offset differs from the saved state; continuing from the saved state"
         return self.line(logging.WARNING, text, offset=self.state, group_offset=self.group)
 
 
