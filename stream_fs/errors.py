@@ -53,7 +53,7 @@ class InvalidConfiguration(StreamFsError):
         """Build the message from the problems."""
         self.problems = tuple(problems)
         lines = "".join(f"\n  {problem}" for problem in self.problems)
-        super().__init__(f"the configuration cannot be used:{lines}")
+        super().__init__(f"the configuration is invalid:{lines}")
 
 
 class InvalidChunk(StreamFsError, ValueError):
@@ -243,8 +243,8 @@ class BoundaryMoved(CheckpointError):
             f"{topic}/{number} is published up to chunk {chunk}, which ends at offset "
             f"{committed}, but the replay of the chunks since the last snapshot ends at offset "
             f"{replayed}: other records count as good than when they were published. The cause "
-            "is most likely a change of limits, views or the release, an input that was written "
-            "anew, or a damaged snapshot at which chunk.records or chunk.max_span changed. "
+            "is most likely a change of limits, views or the release, an input that was "
+            "recreated, or a damaged snapshot at which chunk.records or chunk.max_span changed. "
             "Undo the change, and shut the service down with SIGTERM before making it: then no "
             "chunk has to be replayed. Or keep the model as of its last snapshot, and continue "
             f"after the published records, with {reset} --keep-model --to-offset {committed}`; or "
@@ -267,7 +267,7 @@ class ReplayChanged(CheckpointError):
         self.differences = tuple(differences)
         lines = "".join(f"\n  {difference}" for difference in self.differences)
         super().__init__(
-            f"the checkpoint {checkpoint} belongs to a replay with other arguments:{lines}\n"
+            f"the checkpoint {checkpoint} was made under other conditions:{lines}\n"
             "restore them, or begin a new replay with another checkpoint and other output"
         )
 

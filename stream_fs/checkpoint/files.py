@@ -93,7 +93,7 @@ def read_export(path: str | PathLike[str]) -> Export:
         progress = reader.take(length)
         if zlib.crc32(progress) != crc:
             raise CorruptSnapshot(
-                f"{path} is altered: the checksum of its progress record does not match"
+                f"{path} is corrupt: the checksum of its progress record does not match"
             )
         snapshot = Snapshot(reader.take(manifest), tuple(map(reader.take, lengths)))
         if reader.left:

@@ -106,9 +106,9 @@ def progress() -> Progress:
 
 
 def whole(text: str) -> int:
-    """A whole number from 0."""
+    """A whole number of at least 0."""
     if not text.isdecimal():
-        raise argparse.ArgumentTypeError("should be a whole number from 0")
+        raise argparse.ArgumentTypeError("should be a whole number of at least 0")
     return int(text)
 
 
@@ -124,7 +124,7 @@ def share(text: str) -> float:
     """A number in [0, 1)."""
     number = _number(text)
     if not 0 <= number < 1:
-        raise argparse.ArgumentTypeError("should be a number from 0, below 1")
+        raise argparse.ArgumentTypeError("should be a number in [0, 1)")
     return number
 
 
@@ -192,7 +192,7 @@ def configuration(arguments: Arguments) -> Configuration:
 
 
 def count(text: str) -> int:
-    """A whole number from 1."""
+    """A whole number of at least 1."""
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError("should be a whole number from 1")
+        raise argparse.ArgumentTypeError("should be a whole number of at least 1")
     return int(text)

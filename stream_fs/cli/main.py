@@ -70,7 +70,7 @@ def _text(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:  # a full disk, missing permissions, …
         return f"{error.filename or 'output'}: {error.strerror}"
     if isinstance(error, MemoryError):
-        return f"out of memory; give the process more: {str(error) or 'of unknown size'}"
+        return f"out of memory; raise the memory limit: {str(error) or 'of unknown size'}"
     return f"{type(error).__name__}: {error} (a bug in stream-fs; --debug prints the traceback)"
 
 

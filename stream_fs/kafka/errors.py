@@ -50,8 +50,8 @@ _ADDRESS: Final = "check kafka.bootstrap, and security.protocol in kafka.propert
 _TOPIC_RIGHTS: Final = "give this user the right to read and write the topic"
 _MISSING: Final = "create the topic, for example with `stream-fs topics create`"
 _CLOCK: Final = (
-    "the clocks of this machine and of the broker differ by more than the topic allows: set them "
-    "right, or set message.timestamp.type=LogAppendTime on the topic"
+    "the clocks of this machine and of the broker differ by more than the topic allows: "
+    "synchronise them, or set message.timestamp.type=LogAppendTime on the topic"
 )
 _SIZE: Final = "raise max.message.bytes of the topic and kafka.largest_message"
 _COMPRESSED: Final = (

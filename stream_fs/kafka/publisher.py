@@ -152,7 +152,7 @@ class KafkaPublisher:
 
     def _owned(self) -> Producer:
         if self._producer is None:
-            raise FencedError(f"{self._id} is not owned here: it has to be acquired")
+            raise FencedError(f"{self._id} is not owned by this producer: acquire it first")
         return self._producer
 
     def _produce(

@@ -62,9 +62,9 @@ _FIXED: Final = {
     "partition.assignment.strategy": "it is set by kafka.protocol",
     "transaction.timeout.ms": "it is set by kafka.transaction_timeout",
     "message.max.bytes": "it is set by kafka.largest_message",
-    "transactional.id": "ownership of a partition is its transactional id",
+    "transactional.id": "it identifies the owner of a partition",
     "enable.idempotence": "transactions need it",
-    "enable.gapless.guarantee": "transactions need it as it is",
+    "enable.gapless.guarantee": "transactions need its default",
     "acks": "transactions need all replicas",
     "request.required.acks": "transactions need all replicas",
     "message.timeout.ms": "it follows kafka.transaction_timeout",
@@ -75,7 +75,7 @@ _FIXED: Final = {
     "enable.auto.offset.store": "the offset to continue from is kept in the state topic",
     "auto.offset.reset": "an offset that no longer exists must stop the stream, not skip records",
     "isolation.level": "records that are not committed must not be read",
-    "enable.partition.eof": "the end of a partition is recognised by it",
+    "enable.partition.eof": "it is needed to detect the end of a partition",
     "allow.auto.create.topics": "topics are created by `stream-fs topics create`",
 }
 _NOT_KIP_848: Final = ("session.timeout.ms", "heartbeat.interval.ms", "group.protocol.type")
@@ -126,12 +126,12 @@ class ClientSettings:
     def __post_init__(self) -> None:
         """Refuse values that cannot work, by name."""
         if not self.bootstrap.strip():
-            raise InvalidParameter("bootstrap: give host:port of at least one broker")
+            raise InvalidParameter("bootstrap: should be host:port of at least one broker")
         if not self.group.strip():
-            raise InvalidParameter("group: give the consumer group a name")
+            raise InvalidParameter("group: should not be empty")
         for name in ("transaction_timeout", "timeout", "largest_message"):
             if not getattr(self, name) > 0:
-                raise InvalidParameter(f"{name}: {getattr(self, name)} is not above zero")
+                raise InvalidParameter(f"{name}: {getattr(self, name)} is not above 0")
         for name, value in self.properties.items():
             if not isinstance(value, str | int | float | bool):
                 raise InvalidParameter(f"{name}: a property is a string, a number, true or false")

@@ -52,8 +52,8 @@ def _refused(letter: DeadLetter, good: int, chunk_start: int, keep_model: str) -
     place = f"record {message.topic}/{message.partition} at offset {message.offset}"
     return BadRecordRefused(
         f"{place} is bad ({letter.bad.reason}: {letter.bad.detail}), and dead_letters.policy is "
-        "'fail'; to continue, repair it, set the policy to 'dead_letter' or 'skip', or skip "
-        "it with "
+        "'fail'; to continue, set the policy to 'dead_letter' or 'skip', or skip the "
+        "record with "
         f"{_reset(message, keep_model, message.offset + 1)}"
         f"{_skipped_text(good, chunk_start)}"
     )
@@ -72,7 +72,7 @@ def _flood(last: DeadLetter, bad: int, good: int, chunk_start: int, keep_model: 
         f"{bad} of the {bad + good} records since offset {chunk_start} of "
         f"{message.topic}/{message.partition} are bad; the last one, at offset {message.offset}, "
         f"is {last.bad.reason}: {last.bad.detail}. The producer seems to be broken, or to write "
-        "records in another format. Once it is repaired, skip the bad records with "
+        "records in another format. Once it is corrected, skip the bad records with "
         f"{_reset(message, keep_model, 'N')}, where N is the offset of the first good record "
         f"behind them{_skipped_text(good, chunk_start)}, or set dead_letters.policy = 'skip', or "
         "raise dead_letters.max_ratio"

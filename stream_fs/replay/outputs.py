@@ -43,7 +43,7 @@ class FileOutput:
     def __init__(self, path: Path, encode: RecordEncoder) -> None:
         with translate_write_errors(path):
             if path.exists() and not path.is_file():
-                raise InvalidParameter(f"{path} is not a plain file, and cannot be truncated")
+                raise InvalidParameter(f"{path} is not a regular file, and cannot be truncated")
         self._path = path
         self._encode = encode
         self._file: BinaryIO | None = None

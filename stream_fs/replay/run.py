@@ -52,7 +52,9 @@ class Plan:
         """Refuse files of different formats."""
         if len({source.format for source in self.sources}) != 1:
             titles = sorted({FORMATS[source.format].title for source in self.sources})
-            raise InvalidParameter(f"give files of one format, not of {' and '.join(titles)}")
+            raise InvalidParameter(
+                f"all files must have the same format, not {' and '.join(titles)}"
+            )
 
     @property
     def partition(self) -> Partition:

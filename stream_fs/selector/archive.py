@@ -172,7 +172,7 @@ class Archive:
         if member.tell() + header.bytes != info.file_size:
             raise Damaged(f"{info.file_size} bytes cannot be {header.dtype} of {header.shape}")
         if header.stored and info.compress_size != info.file_size:
-            raise Damaged("it is not as long as it says")
+            raise Damaged("its size is not the declared one")
         return header
 
 
@@ -180,7 +180,7 @@ def _exactly(member: IO[bytes], count: int, *, last: bool = False) -> bytes:
     """Read a number of bytes; at the end of the entry, its checksum is compared."""
     data = member.read(count)
     if len(data) < count or (last and member.read(1)):
-        raise Damaged("it is not as long as it says")
+        raise Damaged("its size is not the declared one")
     return data
 
 

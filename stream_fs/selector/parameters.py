@@ -51,7 +51,7 @@ class View:
             raise InvalidParameter(f"a view's name must be a non-empty string, got {self.name!r}")
         if not is_whole(self.dimension) or self.dimension < 1:
             raise InvalidParameter(
-                f"view {self.name!r}: dimension must be a whole number from 1, "
+                f"view {self.name!r}: dimension must be a whole number of at least 1, "
                 f"got {self.dimension!r}"
             )
         object.__setattr__(self, "dimension", int(self.dimension))
@@ -140,7 +140,9 @@ class Params(_Remembered):
         for name, least in _WHOLE.items():
             value = getattr(self, name)
             if not is_whole(value) or value < least:
-                raise InvalidParameter(f"{name} must be a whole number from {least}, got {value!r}")
+                raise InvalidParameter(
+                    f"{name} must be a whole number of at least {least}, got {value!r}"
+                )
             object.__setattr__(self, name, int(value))
         for name, bounds in _REAL.items():
             object.__setattr__(self, name, _real(name, getattr(self, name), bounds))

@@ -30,14 +30,14 @@ class ExitCode(IntEnum):
         return member
 
     OK = 0, "success, or clean shutdown"
-    PROBLEM = 1, "a check found problems, or an error without an exit code of its own"
+    PROBLEM = 1, "a check found problems, or any other error"
     CONFIGURATION = 2, "invalid command line or configuration; a restart does not help"
     REFUSED = 3, "continuing would lose or falsify data; the message names the remedies"
     BROKER = 4, "the broker is unreachable or denies access; a restart may help"
     SILENCE = 5, "no ranking arrived within `watch --timeout`"
-    STORAGE = 6, "a file cannot be written; nothing saved is lost: free space and restart"
+    STORAGE = 6, "a file cannot be written; saved data is intact: free space and run again"
     WATCHDOG = 70, "a client call hung and the watchdog ended the process; restart"
-    INTERRUPTED = 130, "interrupted (Ctrl-C); nothing saved is lost: restart to continue"
+    INTERRUPTED = 130, "interrupted (Ctrl-C); saved data is intact: run again to continue"
 
 
 def exit_code(error: BaseException) -> ExitCode:

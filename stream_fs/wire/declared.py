@@ -75,4 +75,6 @@ class Limits:
         for name in ("record_bytes", "views"):
             value = getattr(self, name)
             if not is_whole(value) or value < 1:
-                raise InvalidParameter(f"limit {name} must be a whole number from 1, got {value!r}")
+                raise InvalidParameter(
+                    f"limit {name} must be a whole number of at least 1, got {value!r}"
+                )

@@ -154,10 +154,12 @@ def add_transfer(actions: Commands) -> None:
         help="import an exported model into a partition",
         description="Replaces the model of a partition by an exported one. The sequence of its "
         "rankings continues, at the exported input offset or at another (--to-offset). A running "
-        "service notices it at its next commit. A model that does not fit this configuration is "
+        "service applies it at its next commit. A model that does not fit this configuration is "
         "refused.",
     )
-    taking.add_argument("file", metavar="FILE", type=Path, help="an exported file")
+    taking.add_argument(
+        "file", metavar="FILE", type=Path, help="file that `checkpoint export` wrote"
+    )
     add_configuration(taking)
     add_place(taking)
     taking.add_argument(
@@ -226,7 +228,9 @@ def add(commands: Commands) -> None:
     """Register the command."""
     about = "inspect, export, import or reset the saved state of partitions"
     actions = commands.add_parser(
-        "checkpoint", help=about, description=f"{about.capitalize()}."
+        "checkpoint",
+        help=about,
+        description="Inspects, exports, imports or resets the saved state of partitions.",
     ).add_subparsers(title="commands", metavar="COMMAND", required=True)
     inspect = actions.add_parser(
         "inspect",
@@ -241,8 +245,9 @@ def add(commands: Commands) -> None:
     reset = actions.add_parser(
         "reset",
         help="discard the state of partitions, or continue at another offset",
-        description="Discards the state of partitions, which then start over, or lets a partition "
-        "continue at another offset. A running service notices it at its next commit.",
+        description="Discards the state of partitions, which then begin with an empty model, or "
+        "lets a partition continue at another offset. A running service applies it at its next "
+        "commit.",
     )
     add_configuration(reset)
     add_place(reset)

@@ -17,7 +17,7 @@ def add(commands: Commands) -> None:
     """Register the command."""
     about = "check or show a configuration, or print an example"
     actions = commands.add_parser(
-        "config", help=about, description=f"{about.capitalize()}."
+        "config", help=about, description="Checks or shows a configuration, or prints an example."
     ).add_subparsers(title="commands", metavar="COMMAND", required=True)
     check = actions.add_parser(
         "check",

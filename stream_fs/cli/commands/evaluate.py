@@ -169,5 +169,5 @@ def _share(text: str) -> float:
 def _rows(text: str) -> int:
     value = count(text)
     if value < MIN_ROWS:
-        raise argparse.ArgumentTypeError(f"should be a whole number from {MIN_ROWS}")
+        raise argparse.ArgumentTypeError(f"should be a whole number of at least {MIN_ROWS}")
     return value

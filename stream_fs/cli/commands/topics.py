@@ -18,14 +18,14 @@ def add(commands: Commands) -> None:
     """Register the command."""
     about = "create or check the topics of a stream"
     actions = commands.add_parser(
-        "topics", help=about, description=f"{about.capitalize()}."
+        "topics", help=about, description="Creates or checks the topics of a stream."
     ).add_subparsers(title="commands", metavar="COMMAND", required=True)
     create = actions.add_parser(
         "create",
         help="create missing topics",
         description="Creates missing topics: state, rankings and dead letters, and with "
         "--partitions the input. Existing topics are left unchanged, except that a state topic "
-        "gets as many partitions as its input topic.",
+        "is extended to as many partitions as its input topic has.",
     )
     add_configuration(create)
     create.add_argument(
@@ -45,9 +45,9 @@ def add(commands: Commands) -> None:
     create.set_defaults(command=_create)
     check = actions.add_parser(
         "check",
-        help="report problems of the topics",
-        description="Reports problems of the topics and their remedies, with exit code 1; exit "
-        "code 0 if there are none.",
+        help="check the topics, and report problems",
+        description="Checks the existence and the settings of the topics. Reports problems with "
+        "their remedies and exit code 1; exit code 0 if there are none.",
     )
     add_configuration(check)
     check.set_defaults(command=_check)

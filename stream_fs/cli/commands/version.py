@@ -11,8 +11,12 @@ from stream_fs.service.exit_codes import ExitCode
 
 def add(commands: Commands) -> None:
     """Register the command."""
-    about = "print the version, and which core the selector runs on"
-    parser = commands.add_parser("version", help=about, description=f"{about.capitalize()}.")
+    about = "print the version, and the core in use (compiled or numpy)"
+    parser = commands.add_parser(
+        "version",
+        help=about,
+        description="Prints the version, and the core of the selector in use: compiled, or numpy.",
+    )
     add_debug(parser)
     parser.set_defaults(command=_version)
 

@@ -52,8 +52,8 @@ def _top(value: Any) -> int | float | Literal["all"]:
     if isinstance(value, float) and math.isfinite(value) and 0 < value <= 1:
         return value
     raise ValueError(
-        "should be a whole number from 1 (features per view), a share above 0.0 and up to 1.0, "
-        'or "all"'
+        "should be a whole number of at least 1 (features per view), a share above 0.0 and up to "
+        '1.0, or "all"'
     )
 
 
@@ -62,7 +62,9 @@ def _feature_names(value: Any, info: ValidationInfo) -> tuple[str, ...]:
     if isinstance(value, str):
         value = _place(info).text(value).splitlines()
     if not isinstance(value, list | tuple) or not all(isinstance(name, str) for name in value):
-        raise ValueError("should be a list of texts, or the path of a file with one name per line")
+        raise ValueError(
+            "should be a list of strings, or the path of a file with one name per line"
+        )
     return tuple(value)
 
 
@@ -71,7 +73,9 @@ def _property(value: Any, info: ValidationInfo) -> str | int | float | bool | Se
         return resolve(value, _place(info))
     if isinstance(value, str | int | float | bool | Secret):
         return value
-    raise ValueError('should be a text, a number, true or false, {env = "NAME"} or {file = "path"}')
+    raise ValueError(
+        'should be a string, a number, true or false, {env = "NAME"} or {file = "path"}'
+    )
 
 
 def _hide(properties: dict[str, Property]) -> dict[str, Property]:
@@ -158,13 +162,13 @@ class DeclaredView(Section):
 
 
 class Selector(Section):
-    """The method; any other parameter of stream_fs.selector.Params can be set here by its name."""
+    """The selector; any other parameter of stream_fs.selector.Params can be set here by name."""
 
     # The selector checks these itself, see `validation`.
     model_config = ConfigDict(extra="allow")
 
     clusters: Any
-    """Number of clusters K."""
+    """Number of clusters K, for example the number of classes that are expected."""
     preset: Any = "default"
     """Preset of all other parameters: default, paper or classical."""
     seed: Any = 0
@@ -177,7 +181,7 @@ class Chunk(Section):
     records: Count = 500
     """Valid records per chunk; the first chunk has at least 20 per cluster."""
     max_span: Seconds | None = None
-    """Seconds between the oldest and the newest timestamp of a chunk, after which it is closed."""
+    """Maximum seconds between the timestamps of a chunk; a record beyond starts the next chunk."""
 
 
 class Checkpoint(Section):
@@ -227,11 +231,11 @@ class DeadLetters(Section):
     max_open: Count = 10_000
     """Number of bad records in an open chunk above which the service always stops."""
     max_open_bytes: Count = 32_000_000
-    """Bytes of dead letters per chunk that are published whole; others are shortened if large."""
+    """Bytes of dead letters per chunk up to which none is shortened; then large ones are."""
 
 
 class State(Section):
-    """The saved models."""
+    """The topics of the saved state."""
 
     topic: StatePattern = "{topic}.state"
     """Name of the state topic of each input topic; streams can share it."""
@@ -266,7 +270,7 @@ class Kafka(Section):
 
 
 class Service(Section):
-    """The process."""
+    """The service process and its HTTP port."""
 
     host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
     """Listening address of the status page, /metrics, /healthz and /readyz; 0.0.0.0 for all."""
@@ -282,6 +286,6 @@ class Log(Section):
     """The log, on standard error."""
 
     format: Literal["text", "json"] = "text"
-    """Format of a line: text or json."""
+    """Format of the lines: text or json."""
     level: Literal["debug", "info", "warning", "error"] = "info"
     """Lowest level that is logged: debug, info, warning or error."""

@@ -233,7 +233,7 @@ def published_counts(params: Params, top: Top) -> dict[str, int]:
         counts = [min(top, dimension) for dimension in dimensions]
     else:
         raise InvalidParameter(
-            f"top must be a share in (0, 1], a whole number from 1, or all, got {top!r}"
+            f"top must be a share in (0, 1], a whole number of at least 1, or all, got {top!r}"
         )
     return {view.name: count for view, count in zip(params.views, counts, strict=True)}
 
@@ -309,7 +309,9 @@ def _selection(
 
 def _check_finite(part: str, numbers: Sequence[float] | Floats) -> None:
     if not np.isfinite(numbers).all():
-        raise InvalidMessage(f"{part}: the numbers of a ranking are finite, got {list(numbers)}")
+        raise InvalidMessage(
+            f"{part}: the numbers of a ranking must be finite, got {list(numbers)}"
+        )
 
 
 class Continuity:

@@ -39,7 +39,7 @@ class RecordDecoder:
         self._limits = Limits() if limits is None else limits
         self._views = {view.name: view for view in views}
         if not views or len(self._views) != len(views):
-            raise InvalidParameter("declare at least one view, and none of them twice")
+            raise InvalidParameter("at least one view must be declared, and each only once")
         if len(views) > self._limits.views:
             raise InvalidParameter(f"{len(views)} views exceed the limit of {self._limits.views}")
         if format not in FORMATS:

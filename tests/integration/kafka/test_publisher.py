@@ -150,7 +150,7 @@ def test_a_producer_is_fenced_while_sending(backend: KafkaBackend) -> None:
     with pytest.raises(FencedError) as caught:
         old.send([OutgoingRecord(topic, None, b"old", partition=0)] * 1000)
     assert not caught.value.outcome_unknown
-    with pytest.raises(FencedError, match="has to be acquired"):
+    with pytest.raises(FencedError, match="acquire it first"):
         old.begin()
     assert backend.published(topic) == []
     old.close()

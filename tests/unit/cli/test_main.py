@@ -111,7 +111,7 @@ def test_counts_are_whole_numbers(count: str, config: str, capsys: Capture) -> N
     with pytest.raises(SystemExit) as ended:
         main(["topics", "create", "--config", config, f"--partitions={count}"])
     assert ended.value.code == ExitCode.CONFIGURATION
-    assert "should be a whole number from 1" in capsys.readouterr().err
+    assert "should be a whole number of at least 1" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -119,10 +119,10 @@ def test_counts_are_whole_numbers(count: str, config: str, capsys: Capture) -> N
     [
         ("--rate=0", "above 0"),
         ("--rate=fast", "a number"),
-        ("--missing=1", "below 1"),
+        ("--missing=1", "in [0, 1)"),
         ("--missing=nan", "a number"),
-        ("--limit=0", "a whole number from 1"),
-        ("--partition=-1", "a whole number from 0"),
+        ("--limit=0", "a whole number of at least 1"),
+        ("--partition=-1", "a whole number of at least 0"),
         ("--format=csv", "invalid choice"),
     ],
 )
@@ -238,7 +238,7 @@ def test_every_problem_is_told_on_standard_error(
     out, err = capsys.readouterr()
     assert out == ""
     first, *problems = err.splitlines()
-    assert first == "stream-fs: the configuration cannot be used:"
+    assert first == "stream-fs: the configuration is invalid:"
     assert [problem.split(":")[0] for problem in problems] == ["  chunk.records", "  log.level"]
 
 

@@ -197,7 +197,7 @@ def test_files_of_two_formats_are_refused(folder: Folder) -> None:
         Source(str(folder.input), "msgpack", views, "msgpack"),
         Source(str(folder.path / "x.jsonl"), "jsonl", views, "msgpack"),
     ]
-    with pytest.raises(InvalidParameter, match="files of one format"):
+    with pytest.raises(InvalidParameter, match="the same format"):
         folder.plan(sources=both)
 
 
@@ -470,7 +470,7 @@ def test_a_stream_cannot_be_resumed(folder: Folder) -> None:
 
 
 def test_an_output_that_cannot_be_truncated_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidParameter, match="not a plain file"):
+    with pytest.raises(InvalidParameter, match="not a regular file"):
         FileOutput(tmp_path, lambda _: b"")
 
 

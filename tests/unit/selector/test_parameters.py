@@ -107,9 +107,9 @@ def test_an_unknown_parameter_is_refused() -> None:
     [
         (("", 3), "non-empty string"),
         ((7, 3), "non-empty string"),
-        (("a", 0), "whole number from 1"),
-        (("a", 2.0), "whole number from 1"),
-        (("a", True), "whole number from 1"),
+        (("a", 0), "whole number of at least 1"),
+        (("a", 2.0), "whole number of at least 1"),
+        (("a", True), "whole number of at least 1"),
         (("a", 3, "log"), "transform must be one of"),
         (("a", 3, None, ("x", "y")), "2 feature names for 3 features"),
     ],

@@ -187,7 +187,7 @@ def test_offsets_and_partitions_are_whole_numbers(
     with pytest.raises(SystemExit) as ended:
         checkpoint(place, "reset", *flags)
     assert ended.value.code == ExitCode.CONFIGURATION
-    assert f"argument {flags[0]}: should be a whole number from 0" in capsys.readouterr().err
+    assert f"argument {flags[0]}: should be a whole number of at least 0" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("flags", [[], ["--selector"]])

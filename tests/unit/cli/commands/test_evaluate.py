@@ -132,12 +132,12 @@ def test_what_does_not_exist_is_named(
     ("arguments", "message"),
     [
         ([], "--output"),
-        (["--output", "o", "--repetitions", "0"], "should be a whole number from 1"),
+        (["--output", "o", "--repetitions", "0"], "should be a whole number of at least 1"),
         (["--output", "o", "--missing", "1"], "should be a number above 0 and below 1"),
         (["--output", "o", "--missing", "abc"], "should be a number"),
         (["--output", "o", "--shares", "0"], "should be a number above 0"),
-        (["--output", "o", "--rows", "3"], "should be a whole number from 50"),
-        (["--output", "o", "--rows", "many"], "should be a whole number from 1"),
+        (["--output", "o", "--rows", "3"], "should be a whole number of at least 50"),
+        (["--output", "o", "--rows", "many"], "should be a whole number of at least 1"),
         (["--output", "o", "--masks", "other"], "invalid choice"),
     ],
 )

@@ -55,7 +55,7 @@ def test_a_name_that_comes_from_a_variable_is_not_cut_out_of_texts(tmp_path: Pat
         ('{ file = "none" }', "cannot be read: No such file or directory"),
         ('{ file = "binary" }', "is not UTF-8 text"),
         (f'{{ value = "{HIDDEN}" }}', 'must be {env = "NAME"} or {file = "path"}'),
-        (f'["{HIDDEN}"]', "should be a text, a number"),
+        (f'["{HIDDEN}"]', "should be a string, a number"),
     ],
 )
 def test_a_secret_that_cannot_be_had(tmp_path: Path, line: str, problem: str) -> None:
