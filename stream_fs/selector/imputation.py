@@ -138,18 +138,18 @@ def product(view: Imputed, V: Working, out: Working | None = None) -> Working:
     return np.multiply(taken, view.share[:, None], out=result)
 
 
-def energy(view: Imputed, gram: Working, origin: Working) -> float:
+def energy(view: Imputed, gram: Working, centre: Working) -> float:
     """Σ_j w_j²‖x_j‖² of the chunk, the missing rows' share from the Gram matrix and X_p S₀.
 
-    `gram` (n×n) has the products of y = x − o, o the `origin`:
+    `gram` (n×n) has the products of y = x − o, o the `centre`:
     ⟨x_p, x_i⟩ = ⟨y_p, y_i⟩ + b_p + b_i + ‖o‖² with b = ⟨y, o⟩ = ⟨x, o⟩ − ‖o‖².
     """
     squares = row_square_sums(view.rows)
     total = float(squares.sum())
     if not np.any(view.c):
         return total
-    carried, o = view.carried.astype(np.float64), origin.astype(np.float64)
-    b = times(view.rows, origin) - o @ o
+    carried, o = view.carried.astype(np.float64), centre.astype(np.float64)
+    b = times(view.rows, centre) - o @ o
     # ‖S₀ + x_1 + … + x_p‖², step by step: each new row adds its square and twice its products.
     earlier = _below_diagonal(gram)
     earlier += np.arange(len(b)) * (b + o @ o) + np.cumsum(b) - b

@@ -46,13 +46,13 @@ class Profile:
 class PresentRows:
     """A view's present rows of this chunk (n × d), their positions and their sum (d).
 
-    `gram` (n×n) has the products of y = x̃ − `origin` (d), a point near which the rows lie.
+    `gram` (n×n) has the products of y = x̃ − `centre` (d), a point near which the rows lie.
     """
 
     rows: Scaled
     at: Indices
     sum: Floats
-    origin: Working
+    centre: Working
     gram: Working
 
 
@@ -118,11 +118,11 @@ def _spread_points(points: Floats, count: int, source: np.random.Generator) -> F
 
 def clusters_before(view: PresentRows, stored: Profile) -> Clusters:
     """The clusters so far, by one product with the chunk's rows."""
-    origin = view.origin.astype(np.float64)
-    B = np.empty((len(stored.C) + 1, len(origin)))
-    np.subtract(stored.Z.T, stored.C[:, None] * origin, out=B[:-1])
-    np.subtract(stored.sum, stored.n * origin, out=B[-1])
-    seen = times(view.rows, B.T).T - (B @ origin)[:, None]
+    centre = view.centre.astype(np.float64)
+    B = np.empty((len(stored.C) + 1, len(centre)))
+    np.subtract(stored.Z.T, stored.C[:, None] * centre, out=B[:-1])
+    np.subtract(stored.sum, stored.n * centre, out=B[-1])
+    seen = times(view.rows, B.T).T - (B @ centre)[:, None]
     return Clusters(stored.C, stored.n, np.ascontiguousarray(seen), B @ B.T)
 
 
@@ -143,7 +143,7 @@ def _spread(view: PresentRows, share: Working) -> Working:
     n, d = view.rows.shape
     if n <= 2 * d or not isinstance(view.rows, np.ndarray):
         return share @ view.gram
-    Y = view.rows - view.origin if view.origin.any() else view.rows
+    Y = view.rows - view.centre if view.centre.any() else view.rows
     return times(Y, cross(Y, share.T)).T
 
 

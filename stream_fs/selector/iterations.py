@@ -105,7 +105,7 @@ def _power(base: float, exponent: float) -> float:
 def relative_losses(problems: Sequence[ViewProblem], losses: Losses) -> list[float]:
     """(s − 2⟨V,Q⟩ + ⟨VᵀV,R⟩)/s: the share of each view's energy that V leaves unexplained."""
     return [
-        _share(problem, chunk + carried)
+        _relative_loss(problem, chunk + carried)
         for problem, chunk, carried in zip(problems, losses.chunk, losses.carried, strict=True)
     ]
 
@@ -116,7 +116,7 @@ def _view_losses(problems: Sequence[ViewProblem], losses: Losses, params: Params
         shares = relative_losses(problems, losses)
     else:
         shares = [
-            _share(problem, chunk + problem.loss0)
+            _relative_loss(problem, chunk + problem.loss0)
             for problem, chunk in zip(problems, losses.chunk, strict=True)
         ]
     if params.energy_scaling:
@@ -124,7 +124,7 @@ def _view_losses(problems: Sequence[ViewProblem], losses: Losses, params: Params
     return [share * p.total_energy for share, p in zip(shares, problems, strict=True)]
 
 
-def _share(problem: ViewProblem, loss: float) -> float:
+def _relative_loss(problem: ViewProblem, loss: float) -> float:
     """A loss relative to the view's energy, floored; 1 without energy."""
     energy = problem.total_energy
     return max(loss / energy, LEAST_LOSS) if energy > 0 else 1.0

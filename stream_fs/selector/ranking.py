@@ -105,8 +105,9 @@ def view_orders(
 ) -> dict[str, Indices]:
     """Every view's features, best first.
 
-    With `depth`, only so many places (and at least 200) are chosen with regard to redundancy, and
-    the rest follow by score: the first places are the same, at less cost.
+    With `depth`, only the first places of each view (`depth` of it, and at least 200) are chosen
+    with regard to redundancy, and the rest follow by score: the first places are the same, at
+    less cost.
     """
     return {
         name: order(

@@ -1,4 +1,4 @@
-"""The four steps of one iteration, one function each; none raises its subproblem's objective.
+"""The four steps of one iteration, one function each; none increases its subproblem's objective.
 
 `a` stands for α^λ, or its scaled form (see `iterations.term_weights`). The objective of a chunk,
 with W̃ the squared weights and L the graph's Laplacian:
@@ -37,7 +37,7 @@ def row_lengths(V: Working) -> Working:
 def v_step(V: Working, lengths: Working, Q: Working, R: Working, a: float, eta: float) -> Working:
     """V ← V ∘ sqrt(2aQ / (2aVR + ηHV)) (Eq. 12), in the precision of V; (d×K).
 
-    `lengths` are the row norms of V, which the caller has anyway. Never raises
+    `lengths` are the row norms of V, which the caller has anyway. Never increases
     a(‖…‖² as a function of V) + η Σ_i (r_i − ε log(r_i + ε)), r the row norms.
     """
     below = by_column(V, R)
@@ -82,7 +82,7 @@ def u_step_constants(
     betas: Sequence[float],
     thetas: Sequence[float],
     xi: float,
-    precision: Any = np.float64,
+    precision: Any,
 ) -> UStepConstants:
     """The constants of the U step, from each view's graph, W̃ of both terms (N,), β and θ."""
 

@@ -115,11 +115,11 @@ def update(state: State, chunk: Chunk) -> tuple[State, Report]:
     begin = _start_at_random if params.start == "random" else _start_from_clusters
     U, V = begin(before, parts)
     problems = [part.problem for part in parts]
-    shares = [float(share) for share in alpha[active] / mass]
+    weights = [float(weight) for weight in alpha[active] / mass]
     constants = _u_step_constants(params, parts)
-    fit = iterate(problems, constants, U.astype(constants.fit_weights.dtype), V, shares, j, params)
+    fit = iterate(problems, constants, U.astype(constants.fit_weights.dtype), V, weights, j, params)
     alpha[active] = mass * np.array(fit.alpha)
-    after = _commit(before, chunk, parts, fit, alpha, j)
+    after = _add_chunk(before, chunk, parts, fit, alpha, j)
     return after, _report(after, chunk, parts, fit)
 
 
@@ -136,7 +136,11 @@ def _u_step_constants(params: Params, parts: Sequence[_Part]) -> UStepConstants:
 
 
 def _precision(parts: Sequence[_Part]) -> Any:
-    """Precision of U and arrays of its size: that of the rows, unless these have any length."""
+    """Precision of U and of arrays of its size.
+
+    float64 if a view has transform `none`, whose rows may be of any magnitude; otherwise that of
+    the rows.
+    """
     single = all(
         part.view.transform != "none" and part.problem.data.rows.dtype == np.float32
         for part in parts
@@ -177,11 +181,11 @@ def _part(state: State, view: View, before: ViewState, given: ViewRows) -> _Part
     span, rows = _scale(view, before, given.rows)
     data = impute(rows, given.present, before.sum, before.n, state.j, params.weights)
     total = column_sums(rows)
-    origin = _origin(view, rows, total, before)
-    products = gram(rows - origin if isinstance(rows, np.ndarray) and origin.any() else rows)
+    centre = _centre(view, rows, total, before)
+    products = gram(rows - centre if isinstance(rows, np.ndarray) and centre.any() else rows)
     problem = ViewProblem(
         data=data,
-        energy=energy(data, products, origin),
+        energy=energy(data, products, centre),
         R0=before.R,
         Q0=before.Q.astype(rows.dtype, order="F"),
         energy0=before.energy,
@@ -190,11 +194,11 @@ def _part(state: State, view: View, before: ViewState, given: ViewRows) -> _Part
     )
     nearest = nearest_rows(products, params.neighbours)
     graph = neighbour_graph(products, nearest, data.at, data.size)
-    evidence = PresentRows(rows, data.at, total, origin, products)
+    evidence = PresentRows(rows, data.at, total, centre, products)
     return _Part(view, before, span, graph, problem, evidence)
 
 
-def _origin(view: View, rows: Scaled, total: Floats, before: ViewState) -> Working:
+def _centre(view: View, rows: Scaled, total: Floats, before: ViewState) -> Working:
     """A point near the rows, (d,), subtracted so that differences are not lost to rounding.
 
     The mean so far, or initially that of these rows. Zero after min-max, which leaves no common
@@ -250,13 +254,13 @@ def _start_from_clusters(state: State, parts: Sequence[_Part]) -> tuple[Floats, 
     before = [clusters_before(part.evidence, _profile(part.before)) for part in parts]
     if state.chunk == 0:
         source = generator(params.seed, state.origin, "clusters")
-        P = spectral_start([part.graph for part in parts], params.clusters, source)
+        shares = spectral_start([part.graph for part in parts], params.clusters, source)
     else:
-        P = assign(size, evidence, before, params.clusters)
+        shares = assign(size, evidence, before, params.clusters)
     for _ in range(params.reassignments):
-        clusters = [clusters_with(c, e, P) for c, e in zip(before, evidence, strict=True)]
-        P = assign(size, evidence, clusters, params.clusters)
-    U = indicator(P)
+        clusters = [clusters_with(c, e, shares) for c, e in zip(before, evidence, strict=True)]
+        shares = assign(size, evidence, clusters, params.clusters)
+    U = indicator(shares)
     return np.array([U] * len(parts)), [_carried_factors(part, U) for part in parts]
 
 
@@ -285,20 +289,20 @@ def _entering_alpha(state: State, parts: Sequence[_Part]) -> Floats:
     return np.asarray(alpha / alpha.sum(), np.float64)
 
 
-def _commit(
+def _add_chunk(
     state: State, chunk: Chunk, parts: Sequence[_Part], fit: Fit, alpha: Floats, j: float
 ) -> State:
     """The state with this chunk's sums added, once, after the iterations."""
     params = state.params
-    P = fit.factors.consensus.astype(np.float64)
-    P /= np.maximum(P.sum(axis=1, keepdims=True), TINY)
+    shares = fit.factors.consensus.astype(np.float64)
+    shares /= np.maximum(shares.sum(axis=1, keepdims=True), TINY)
     source = generator(params.seed, state.origin, "signs", state.chunk)
-    G = signs(source, chunk.size, params.sketch)
+    sketch_signs = signs(source, chunk.size, params.sketch)
     views = dict(state.views)
     for number, (part, V) in enumerate(zip(parts, fit.factors.V, strict=True)):
         added = transposed_product(part.problem.data, fit.factors.U[number])
         views[part.view.name] = replace(
-            _commit_view(part, P, G),
+            _add_to_view(part, shares, sketch_signs),
             R=part.before.R + fit.factors.UtWU[number],
             Q=np.add(part.before.Q, added, order="C"),  # Eq. 11
             V=V.astype(np.float64, order="C"),
@@ -307,33 +311,34 @@ def _commit(
     return State(params, state.origin, views, alpha, j, state.total + chunk.size, state.chunk + 1)
 
 
-def _commit_view(part: _Part, P: Floats, G: Working) -> ViewState:
+def _add_to_view(part: _Part, shares: Floats, sketch_signs: Working) -> ViewState:
     """The sums that do not depend on the factorisation."""
     before, evidence = part.before, part.evidence
+    moments, sketch = before.moments, before.sketch
     return replace(
         before,
         n=before.n + len(evidence.at),
         sum=before.sum + evidence.sum,
         energy=part.problem.total_energy,
         range=part.range,
-        moments=None if before.moments is None else _add_moments(before.moments, evidence, P),
-        sketch=None if before.sketch is None else _add_sketch(before.sketch, evidence, G),
+        moments=None if moments is None else _add_moments(moments, evidence, shares),
+        sketch=None if sketch is None else _add_sketch(sketch, evidence, sketch_signs),
     )
 
 
-def _add_moments(before: Moments, evidence: PresentRows, P: Floats) -> Moments:
-    share = P[evidence.at]
+def _add_moments(before: Moments, evidence: PresentRows, shares: Floats) -> Moments:
+    present = shares[evidence.at]
     return Moments(
-        C=before.C + share.sum(axis=0),
-        C2=before.C2 + (share**2).sum(axis=0),
-        Z=np.add(before.Z, cross(evidence.rows, share), order="C"),
+        C=before.C + present.sum(axis=0),
+        C2=before.C2 + (present**2).sum(axis=0),
+        Z=np.add(before.Z, cross(evidence.rows, present), order="C"),
         q=before.q + column_square_sums(evidence.rows),
         n2=before.n2 + len(evidence.at),
     )
 
 
-def _add_sketch(before: Sketch, evidence: PresentRows, G: Working) -> Sketch:
-    drawn = G[evidence.at]
+def _add_sketch(before: Sketch, evidence: PresentRows, sketch_signs: Working) -> Sketch:
+    drawn = sketch_signs[evidence.at]
     Y = np.add(before.Y, cross(evidence.rows, drawn), order="C")
     return Sketch(Y, before.g + drawn.sum(axis=0))
 

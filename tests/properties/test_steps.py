@@ -78,7 +78,9 @@ class Subproblem:
 
     def constants(self) -> UStepConstants:
         w = self.weight
-        return u_step_constants([self.graph], [self.fit], [self.quality], [w.beta], [w.theta], w.xi)
+        return u_step_constants(
+            [self.graph], [self.fit], [self.quality], [w.beta], [w.theta], w.xi, np.float64
+        )
 
     def next_U(self) -> Array:
         constants, U = self.constants(), self.U[None]
@@ -233,6 +235,7 @@ def several_views(draw: st.DrawFn) -> Views:
         betas,
         thetas,
         xi,
+        np.float64,
     )
     U = rng.random((views, rows, clusters))
     return Views(U, graphs, qualities, betas, thetas, xi, constants, rng)
@@ -308,7 +311,7 @@ def test_an_entry_of_U_that_is_zero_stays_zero() -> None:
     U = np.array([[[0.0, 1.0], [1.0, 0.0]]])
     graph = Graph(scipy.sparse.csr_array(1e6 * (1 - np.eye(2))), np.full(2, 1e6))
     ones = np.ones(2)
-    constants = u_step_constants([graph], [ones], [ones], [1.0], [1.0], 0.0)
+    constants = u_step_constants([graph], [ones], [ones], [1.0], [1.0], 0.0, np.float64)
     fixed = np.full((1, 2, 2), 1e9)
     new = u_step(u_products(U, constants), fixed, np.eye(2)[None], constants)
     assert np.isfinite(new).all()

@@ -29,7 +29,7 @@ from stream_fs.selector.steps import (
 )
 
 FEW = 16
-"""Up to so many neighbours it is several times faster to search for one after the other."""
+"""Up to this number of neighbours, searching for one after the other is several times faster."""
 
 
 class NumpyIteration:
@@ -157,7 +157,7 @@ def _some_nearest(distances: Floats, k: int) -> tuple[Indices, Indices]:
 
 
 def choose_features(block: Block, rival: Rival, most: int) -> Indices:
-    """Greedy choices within a block: their positions, at most so many.
+    """Greedy choices within a block: their positions, at most `most`.
 
     Stops at the first that the rival beats. Ties go to the lower index; a feature of no worth is
     not chosen.

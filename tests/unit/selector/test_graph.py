@@ -122,8 +122,8 @@ def test_a_graph_without_edges_can_be_clustered() -> None:
 
 def seen(rows: Any, at: Any, shift: float) -> PresentRows:
     """Rows as the update hands them over, with the products of what is left of them."""
-    origin = np.full(rows.shape[1], shift)
-    return PresentRows(rows, at, rows.sum(axis=0), origin, (rows - origin) @ (rows - origin).T)
+    centre = np.full(rows.shape[1], shift)
+    return PresentRows(rows, at, rows.sum(axis=0), centre, (rows - centre) @ (rows - centre).T)
 
 
 @given(
@@ -175,8 +175,8 @@ def test_single_precision_tells_clusters_apart_that_lie_far_from_zero() -> None:
     rows = rows.astype(np.float32)
     P = np.eye(3)[labels]
     stored = Profile(P.sum(axis=0), rows.T.astype(np.float64) @ P, rows.sum(axis=0), 60.0)
-    origin = rows.mean(axis=0)
-    view = PresentRows(rows, np.arange(60), stored.sum, origin, (rows - origin) @ (rows - origin).T)
+    centre = rows.mean(axis=0)
+    view = PresentRows(rows, np.arange(60), stored.sum, centre, (rows - centre) @ (rows - centre).T)
     known = clusters_before(view, stored)
     for clusters in (known, clusters_with(known, view, P)):
         assert assign(60, [view], [clusters], 3).argmax(axis=1).tolist() == labels.tolist()
