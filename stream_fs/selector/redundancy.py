@@ -6,7 +6,8 @@ import numpy as np
 
 from stream_fs.selector.arrays import Floats, Indices, Working
 from stream_fs.selector.kernels.dispatch import choose_features
-from stream_fs.selector.kernels.interface import Block, Rival, novelty
+from stream_fs.selector.kernels.fallback import novelty
+from stream_fs.selector.kernels.interface import Block, Rival
 from stream_fs.selector.state import ViewState
 
 BLOCKS = (256, 1000)

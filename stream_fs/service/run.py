@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from importlib.metadata import version
+from typing import Final
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 from threadpoolctl import threadpool_limits
@@ -21,7 +22,7 @@ from stream_fs.service import http
 from stream_fs.service.configuration import Configuration
 from stream_fs.service.exit_codes import ExitCode
 from stream_fs.service.http import WebServer, status_pages
-from stream_fs.service.observability.logging import log_event, set_up
+from stream_fs.service.observability.logging import ROOT, log_event, set_up
 from stream_fs.service.observability.metrics import MetricsObserver
 from stream_fs.service.observability.status import StatusObserver
 from stream_fs.service.observability.status_document import Health
@@ -31,8 +32,8 @@ from stream_fs.service.process.signals import SignalHandler
 from stream_fs.service.process.watchdog import Watchdog
 from stream_fs.service.topics import topic_gaps, topic_problems
 
-_LOGGER = logging.getLogger("stream_fs")
-_LAG_SECONDS = 5.0
+_LOGGER: Final = logging.getLogger(ROOT)
+_LAG_SECONDS: Final = 5.0
 """Interval between two measurements of the lag."""
 
 

@@ -150,7 +150,7 @@ def test_the_requested_core_is_used(core: str, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_missing_core_is_an_error_when_it_is_requested(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dispatch, "missing", lambda: "it was not built")
+    monkeypatch.setattr(dispatch, "why_not_compiled", lambda: "it was not built")
     monkeypatch.setenv(dispatch.VARIABLE, "compiled")
     with pytest.raises(InvalidParameter, match="demands the compiled core, but it was not built"):
         dispatch.active_core()

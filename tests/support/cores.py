@@ -7,14 +7,14 @@ from typing import get_args
 
 import pytest
 
-from stream_fs.selector.kernels.dispatch import VARIABLE, Core, missing
+from stream_fs.selector.kernels.dispatch import VARIABLE, Core, why_not_compiled
 
 
 # Of a module, because hypothesis runs a test many times on what a function's fixture gave it.
 @pytest.fixture(scope="module", autouse=True, params=get_args(Core))
 def core(request: pytest.FixtureRequest) -> Iterator[Core]:
-    if request.param == "compiled" and missing():
-        pytest.skip(f"the compiled core: {missing()}")
+    if request.param == "compiled" and why_not_compiled():
+        pytest.skip(f"the compiled core: {why_not_compiled()}")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(VARIABLE, request.param)
         yield request.param

@@ -22,7 +22,7 @@ def add(commands: Commands) -> None:
 
 
 def _version(_: Arguments) -> ExitCode:
-    core, why = dispatch.active_core(), dispatch.missing()
+    core, why = dispatch.active_core(), dispatch.why_not_compiled()
     print(f"stream-fs {metadata.version('stream-fs')}")
     print(f"core: {core}" + (f" (of the compiled one: {why})" if why else ""))
     return ExitCode.OK

@@ -37,7 +37,7 @@ SOURCES = (
 
 
 @cache
-def missing() -> str | None:
+def why_not_compiled() -> str | None:
     """Why there is no compiled core; None where there is."""
     if isinstance(load_error, ModuleNotFoundError):
         return "it was not built, for want of a C compiler"
@@ -64,7 +64,7 @@ def active_core() -> Core:
     demanded = os.environ.get(VARIABLE) or None
     if demanded not in (None, *get_args(Core)):
         raise InvalidParameter(f"{VARIABLE} is {demanded!r}, but can be compiled or numpy")
-    why = missing()
+    why = why_not_compiled()
     if demanded == "compiled" and why:
         raise InvalidParameter(f"{VARIABLE} demands the compiled core, but {why}")
     return "numpy" if demanded == "numpy" or why else "compiled"

@@ -9,13 +9,13 @@ import numpy as np
 from stream_fs.selector.arrays import Floats, Indices, Working, frobenius
 from stream_fs.selector.imputation import product, transposed_product
 from stream_fs.selector.kernels.interface import (
+    ROUNDING,
     Block,
     Factors,
     Losses,
     Rival,
     Terms,
     ViewProblem,
-    novelty,
 )
 from stream_fs.selector.steps import (
     UStepConstants,
@@ -154,6 +154,13 @@ def _some_nearest(distances: Floats, k: int) -> tuple[Indices, Indices]:
     for rank in reversed(range(k + 1)):  # as before; the next one may be the row itself
         distances[rows, nearest[rank]] = found[rank]
     return nearest[:k].T, nearest[k]
+
+
+def novelty(squares: Working, b: float) -> Floats:
+    """1 − clip((cos² − b)/(1 − b), 0, 1)."""
+    found = np.minimum((1 - squares.astype(np.float64)) / (1 - b), 1.0)
+    found[found < ROUNDING] = 0.0
+    return np.asarray(found, np.float64)
 
 
 def choose_features(block: Block, rival: Rival, most: int) -> Indices:

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-import numpy as np
-
 from stream_fs.selector.arrays import Floats, Indices, Working
 from stream_fs.selector.imputation import Imputed
 
@@ -101,10 +99,3 @@ class Block(NamedTuple):
     squares: Working
     nearest: Working
     chance: float
-
-
-def novelty(squares: Working, b: float) -> Floats:
-    """1 − clip((cos² − b)/(1 − b), 0, 1)."""
-    found = np.minimum((1 - squares.astype(np.float64)) / (1 - b), 1.0)
-    found[found < ROUNDING] = 0.0
-    return np.asarray(found, np.float64)

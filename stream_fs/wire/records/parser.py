@@ -176,7 +176,7 @@ def _sparse_row(view: DeclaredView, pair: dict[Any, Any], booleans: bool) -> Spa
         )
     indices = _sparse_indices(pair["i"])
     if indices is None:
-        raise RecordError("bad_sparse", f"view {view.name!r}: {_invalid_indices(pair['i'])}")
+        raise RecordError("bad_sparse", _invalid_indices(view, pair["i"]))
     values = _sparse_values(view, pair["x"], booleans)
     if values is None:
         raise RecordError("bad_sparse", _invalid_values(view, indices, pair["x"]))
@@ -218,17 +218,17 @@ def _numbers(values: list[Any], view: DeclaredView, booleans: bool) -> Working |
         return exact.astype(view.floats)
 
 
-def _invalid_indices(indices: object) -> str:
+def _invalid_indices(view: DeclaredView, indices: object) -> str:
     """Names the first index that is not a whole number of at most 63 bits."""
     if isinstance(indices, bytes):
-        return f"`i` is {len(indices)} bytes, not indices of 4 bytes each"
+        return f"view {view.name!r}: `i` is {len(indices)} bytes, not indices of 4 bytes each"
     if not isinstance(indices, list):
-        return f"`i` is {_kind(indices)}, not a list of indices"
+        return f"view {view.name!r}: `i` is {_kind(indices)}, not a list of indices"
     if set(map(type, indices)) <= {int}:
         at = next(n for n, index in enumerate(indices) if not -(1 << 63) <= index < 1 << 63)
     else:
         at = _first_of_other_type(indices, (int,))
-    return f"{_kind(indices[at])} at `i`[{at}], not an index"
+    return f"view {view.name!r}: {_kind(indices[at])} at `i`[{at}], not an index"
 
 
 def _invalid_values(view: DeclaredView, indices: NDArray[Any], values: object) -> str:

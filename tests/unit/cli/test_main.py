@@ -177,7 +177,7 @@ def test_the_version_may_be_asked_for_as_everywhere(capsys: Capture) -> None:
 def test_version(
     missing: str | None, core: str, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dispatch, "missing", lambda: missing)
+    monkeypatch.setattr(dispatch, "why_not_compiled", lambda: missing)
     assert main(["version"]) == ExitCode.OK
     assert capsys.readouterr().out == f"stream-fs {version('stream-fs')}\ncore: {core}\n"
 
@@ -185,7 +185,7 @@ def test_version(
 def test_the_version_fails_where_the_core_that_is_demanded_is_not_there(
     capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dispatch, "missing", lambda: "it was not built")
+    monkeypatch.setattr(dispatch, "why_not_compiled", lambda: "it was not built")
     monkeypatch.setenv("STREAM_FS_CORE", "compiled")
     assert main(["version"]) == ExitCode.CONFIGURATION
     said = capsys.readouterr()

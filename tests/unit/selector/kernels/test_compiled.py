@@ -10,8 +10,8 @@ import pytest
 
 from stream_fs.selector.kernels import dispatch
 
-if dispatch.missing():
-    pytest.skip(f"the compiled core: {dispatch.missing()}", allow_module_level=True)
+if dispatch.why_not_compiled():
+    pytest.skip(f"the compiled core: {dispatch.why_not_compiled()}", allow_module_level=True)
 
 from stream_fs.selector.kernels import _native
 from stream_fs.selector.kernels.compiled import ViewArrays

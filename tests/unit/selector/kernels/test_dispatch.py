@@ -23,9 +23,9 @@ def core() -> None:
 @pytest.fixture
 def fresh() -> Iterator[None]:
     """What is missing is found out once in a process."""
-    dispatch.missing.cache_clear()
+    dispatch.why_not_compiled.cache_clear()
     yield
-    dispatch.missing.cache_clear()
+    dispatch.why_not_compiled.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -36,15 +36,15 @@ def fresh() -> Iterator[None]:
     ],
 )
 def test_without_the_blas_of_the_loops_there_is_no_compiled_core(change: str, reason: str) -> None:
-    if why := dispatch.missing():
+    if why := dispatch.why_not_compiled():
         pytest.skip(f"the compiled core: {why}")
     # Modules of SciPy that take the functions themselves are imported before.
     script = f"""
 import scipy.cluster.vq, scipy.sparse.linalg
 from tests.support import blas
 blas.{change}
-from stream_fs.selector.kernels.dispatch import missing
-print(missing())"""
+from stream_fs.selector.kernels.dispatch import why_not_compiled
+print(why_not_compiled())"""
     ended = subprocess.run(
         [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True
     )
@@ -54,25 +54,27 @@ print(missing())"""
 
 @pytest.mark.usefixtures("fresh")
 def test_a_core_of_other_sources_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    if why := dispatch.missing():
+    if why := dispatch.why_not_compiled():
         pytest.skip(f"the compiled core: {why}")
     from stream_fs.selector.kernels import compiled
 
-    dispatch.missing.cache_clear()
+    dispatch.why_not_compiled.cache_clear()
     monkeypatch.setattr(compiled, "SOURCE_DIGEST", "of other sources")
-    assert dispatch.missing() == "it was built of another source: install the package again"
+    assert (
+        dispatch.why_not_compiled() == "it was built of another source: install the package again"
+    )
 
 
 @pytest.mark.usefixtures("fresh")
 def test_a_wheel_has_no_sources_to_compare(monkeypatch: pytest.MonkeyPatch) -> None:
-    if why := dispatch.missing():
+    if why := dispatch.why_not_compiled():
         pytest.skip(f"the compiled core: {why}")
     from stream_fs.selector.kernels import compiled
 
-    dispatch.missing.cache_clear()
+    dispatch.why_not_compiled.cache_clear()
     monkeypatch.setattr(compiled, "SOURCE_DIGEST", "of other sources")
     monkeypatch.setattr(dispatch, "FOLDER", dispatch.FOLDER / "absent")
-    assert dispatch.missing() is None
+    assert dispatch.why_not_compiled() is None
 
 
 @pytest.mark.usefixtures("fresh")
@@ -82,4 +84,4 @@ def test_a_core_that_was_not_built_is_missing(monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(ModuleNotFoundError) as raised:
         import_module("stream_fs.selector.kernels.compiled")
     monkeypatch.setattr(dispatch, "load_error", raised.value)
-    assert dispatch.missing() == "it was not built, for want of a C compiler"
+    assert dispatch.why_not_compiled() == "it was not built, for want of a C compiler"
