@@ -148,7 +148,7 @@ class DemoStream:
         return sum(int(view.useless.sum()) for view in self.views)
 
     def chunks(self, times: int) -> int:
-        """Complete chunks, and so rankings, when the data file is streamed so many times."""
+        """Complete chunks, and so rankings, when the data file is streamed `times` times."""
         return times * self.records // CHUNK
 
 

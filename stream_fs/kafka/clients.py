@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from stream_fs.errors import InvalidParameter
 from stream_fs.kafka.errors import ConnectionState
-from stream_fs.kafka.librdkafka import ConnectionAttemptFilter
+from stream_fs.kafka.librdkafka import LOGGER
 from stream_fs.kafka.settings import ClientSettings
 from stream_fs.pipeline.ports import Partition
-
-LOGGER: Final = logging.getLogger("stream_fs.kafka")
-"""Receives what librdkafka logs, within the calls that serve a client's events."""
-LOGGER.addFilter(ConnectionAttemptFilter())
 
 Client = TypeVar("Client")
 Heartbeat: TypeAlias = Callable[[], None]

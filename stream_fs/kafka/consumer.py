@@ -1,6 +1,6 @@
 """The input topics, consumed as a member of the consumer group.
 
-A partition is silent after its assignment, until `resume` names the offset to deliver it from;
+A partition is paused after its assignment, until `resume` names the offset to deliver it from;
 `PartitionCursors` see to it that this is where the client delivers it from.
 """
 
@@ -17,7 +17,6 @@ from confluent_kafka import Message as ClientMessage
 from stream_fs.errors import FatalError, OffsetGone
 from stream_fs.kafka import librdkafka
 from stream_fs.kafka.clients import (
-    LOGGER,
     Heartbeat,
     input_consumer,
     no_heartbeat,
@@ -25,6 +24,7 @@ from stream_fs.kafka.clients import (
 )
 from stream_fs.kafka.cursor import SILENCE_SECONDS, PartitionCursors
 from stream_fs.kafka.errors import ConnectionState, classify, translate_errors
+from stream_fs.kafka.librdkafka import LOGGER
 from stream_fs.kafka.message_batch import BatchSizer, without_events
 from stream_fs.kafka.offsets import OffsetReader
 from stream_fs.kafka.settings import ClientSettings, Rebalance

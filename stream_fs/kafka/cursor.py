@@ -16,21 +16,22 @@ from confluent_kafka import Message as ClientMessage
 
 from stream_fs.errors import TransportError
 from stream_fs.kafka import librdkafka
-from stream_fs.kafka.clients import LOGGER, topic_partitions
+from stream_fs.kafka.clients import topic_partitions
 from stream_fs.kafka.errors import ConnectionState, classify, translate_errors
+from stream_fs.kafka.librdkafka import LOGGER
 from stream_fs.kafka.message_batch import MessageBatch, batches_by_partition
 from stream_fs.kafka.offsets import OffsetReader
 from stream_fs.pipeline.ports import Partition
 
 SILENCE_SECONDS: Final = 5.0
-"""After so long without a message of a partition, its end is read from the broker."""
+"""Without a message of a partition for this long, its end is read from the broker."""
 _END_SECONDS: Final = 0.5
 """Timeout of that; the other partitions wait meanwhile."""
 _ASSIGNMENT_SECONDS: Final = 2.0
 """Timeout of reading the ends of partitions that are being assigned."""
-FIRST_PAUSE: Final = 5.0
+FIRST_INTERVAL: Final = 5.0
 """Seconds after which an unanswered seek is repeated."""
-LONGEST_PAUSE: Final = 160.0
+LONGEST_INTERVAL: Final = 160.0
 """Most seconds between two repetitions of a seek: each voids an answer that is on its way."""
 
 
@@ -38,7 +39,7 @@ LONGEST_PAUSE: Final = 160.0
 class PartitionCursor:
     """An assigned partition; offsets are None where there is none.
 
-    A partition is silent (paused), about to be delivered (`pending` or `sought` is set), or
+    A partition is paused, about to be delivered (`pending` or `sought` is set), or
     delivered from `wanted` on.
     """
 
@@ -55,7 +56,7 @@ class PartitionCursor:
     stable_end: int | None = None
     """The last stable offset that the client has reached; see `reach_end`."""
     _repeat_at: float = 0.0
-    _pause: float = FIRST_PAUSE
+    _interval: float = FIRST_INTERVAL
     _stalled_at: tuple[int, int] | None = None
     """The offset and the end at which the partition was found to be stalled."""
     _gap: tuple[int, int] | None = None
@@ -75,18 +76,18 @@ class PartitionCursor:
     def record_seek(self, offset: int, now: float) -> None:
         """Expect the message at this offset; `repeated_seek` repeats the seek until one arrives."""
         self.sought = offset
-        self._repeat_at, self._pause = now + FIRST_PAUSE, FIRST_PAUSE
+        self._repeat_at, self._interval = now + FIRST_INTERVAL, FIRST_INTERVAL
 
     def repeated_seek(self, now: float) -> int | None:
-        """The offset of an unanswered seek that is to be repeated now, with growing pauses.
+        """The offset of an unanswered seek that is to be repeated now, at growing intervals.
 
         A seek voids the answer that is on its way: where answers take long, frequent ones would
         void them all.
         """
         if self.sought is None or now <= self._repeat_at:
             return None
-        self._pause = min(2 * self._pause, LONGEST_PAUSE)
-        self._repeat_at = now + self._pause
+        self._interval = min(2 * self._interval, LONGEST_INTERVAL)
+        self._repeat_at = now + self._interval
         return self.sought
 
     def pause(self) -> None:
@@ -166,7 +167,7 @@ class PartitionCursors:
         return partition in self._cursors
 
     def add(self, partitions: Iterable[Partition]) -> None:
-        """Begin with silent cursors."""
+        """Begin with paused cursors."""
         self._cursors |= {partition: PartitionCursor() for partition in partitions}
 
     def remove(self, partitions: Iterable[Partition]) -> None:

@@ -35,7 +35,8 @@ from confluent_kafka.admin import AdminClient
 from stream_fs.errors import TransportError
 from stream_fs.pipeline.ports import Partition
 
-_LOGGER: Final = logging.getLogger("stream_fs.kafka")
+LOGGER: Final = logging.getLogger("stream_fs.kafka")
+"""Receives what librdkafka logs, within the calls that serve a client's events."""
 
 # Consuming
 
@@ -94,7 +95,7 @@ def assignment_offsets(
         try:
             ends.update(read_ends([place for place in partitions if place.topic == topic]))
         except TransportError as reason:
-            _LOGGER.info("%s is assigned at offset 0, its ends are unknown: %s", topic, reason)
+            LOGGER.info("%s is assigned at offset 0, its ends are unknown: %s", topic, reason)
     return ends
 
 
@@ -119,7 +120,7 @@ def assign_again(
         consumer.pause(list(paused))
         consumer.resume(list(delivered))
     except KafkaException as exception:
-        _LOGGER.info("partitions cannot be assigned again: %s", exception.args[0].str())
+        LOGGER.info("partitions cannot be assigned again: %s", exception.args[0].str())
         return False
     return True
 
@@ -242,6 +243,9 @@ class ConnectionAttemptFilter(logging.Filter):
         """Whether to log the record."""
         attempt = isinstance(record.args, tuple) and record.args[:1] == ("FAIL",)
         return not attempt or logging.getLogger(record.name).isEnabledFor(logging.DEBUG)
+
+
+LOGGER.addFilter(ConnectionAttemptFilter())
 
 
 # Properties

@@ -14,8 +14,9 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from stream_fs.errors import AbortableError, FencedError, RetriableError, TransportError
 from stream_fs.kafka import librdkafka
-from stream_fs.kafka.clients import LOGGER, Heartbeat, no_heartbeat, transactional_producer
+from stream_fs.kafka.clients import Heartbeat, no_heartbeat, transactional_producer
 from stream_fs.kafka.errors import ConnectionState, classify, translate_errors
+from stream_fs.kafka.librdkafka import LOGGER
 from stream_fs.kafka.settings import ClientSettings
 from stream_fs.pipeline.ports import OutgoingRecord
 

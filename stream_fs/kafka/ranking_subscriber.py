@@ -11,8 +11,9 @@ from confluent_kafka import Message as ClientMessage
 
 from stream_fs.errors import FatalError, RetriableError
 from stream_fs.kafka import librdkafka
-from stream_fs.kafka.clients import LOGGER, ranking_consumer, topic_partitions
+from stream_fs.kafka.clients import ranking_consumer, topic_partitions
 from stream_fs.kafka.errors import ConnectionState, classify, translate_errors
+from stream_fs.kafka.librdkafka import LOGGER
 from stream_fs.kafka.message_batch import batches_by_partition, without_events
 from stream_fs.kafka.settings import ClientSettings
 from stream_fs.pipeline.ports import Partition

@@ -197,7 +197,7 @@ class ClientSettings:
             **_SHARED,
             **_PRODUCING,
             "linger.ms": 5,  # more records follow
-            # Default 10: for so long all records without a key go to the same partition.
+            # Default 10, during which all records without a key go to the same partition.
             "sticky.partitioning.linger.ms": 0,
             **self._without(_CONSUMER_ONLY),
             "bootstrap.servers": self.bootstrap,

@@ -9,7 +9,7 @@ from stream_fs.errors import FencedError, NoOwnership
 MAX_FENCINGS = 5
 """Consecutive fencings; then another process publishes with the same group name."""
 QUIET_SECONDS = 60.0
-"""Without a fencing for so long, the count starts anew. Committed chunks do not reset it: two
+"""Without a fencing for this long, the count starts anew. Committed chunks do not reset it: two
 processes that fence each other both commit some in turn."""
 
 

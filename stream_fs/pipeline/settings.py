@@ -17,6 +17,7 @@ from stream_fs.wire.rankings.codec import RankingFormat
 from stream_fs.wire.records.formats import RecordFormat
 
 Policy = Literal["dead_letter", "skip", "fail"]
+InputStart = Literal["earliest", "latest"]
 
 
 class ChunkPolicy(NamedTuple):
@@ -80,7 +81,7 @@ class StreamSettings:
     dead_letters: DeadLetterSettings
     merge_every: float | None
     """Seconds between merged rankings, at least; None publishes none."""
-    start: Literal["earliest", "latest"]
+    start: InputStart
     """Where a partition without a state starts."""
 
     @property

@@ -64,7 +64,7 @@ def measure(settings: Settings) -> list[Row]:
 
 
 def make_stream(seed: int, count: int, *, drift: bool) -> Trial:
-    """A stream of so many chunks."""
+    """A stream of `count` chunks."""
     generator = np.random.default_rng(seed)
     n = count * CHUNK
     labels = generator.integers(GROUPS, size=n)

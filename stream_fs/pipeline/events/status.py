@@ -88,7 +88,7 @@ def append_point(points: tuple[T, ...], point: T) -> tuple[T, ...]:
 
 
 def thin_out(points: Sequence[T], most: int) -> Sequence[T]:
-    """At most so many points, evenly chosen, including the first and the last."""
+    """At most `most` points, evenly chosen, including the first and the last."""
     if len(points) <= most:
         return points
     step = (len(points) - 1) / (most - 1)

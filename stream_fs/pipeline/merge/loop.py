@@ -39,7 +39,7 @@ class MergeLoop:
         runtime: Runtime,
         every: float,
     ) -> None:
-        """Refreshes the models every so many seconds.
+        """Refreshes the models every `interval` seconds.
 
         Its state is kept with that of the first partition of the first topic.
         """

@@ -185,8 +185,8 @@ def send_batch(ranked: RankedBatch, base: Committed, context: PartitionContext) 
 def snapshot_due(chunk: SnapshotMark, newest: SnapshotMark, every: int) -> bool:
     """Whether a chunk has a snapshot, if it is the last of its transaction.
 
-    That is the first chunk, every so many chunks, and the first one of another policy, since a
-    replay forms chunks by the policy of its snapshot.
+    That is the first chunk, the one `every` chunks behind the newest snapshot, and the first one of
+    another policy, since a replay forms chunks by the policy of its snapshot.
     """
     if not newest.chunk or chunk.policy != newest.policy:
         return True

@@ -36,7 +36,7 @@ class LingerBuffer:
     """
 
     def __init__(self, linger: float, clock: Clock) -> None:
-        """The first chunk lingers at most so many seconds."""
+        """The first chunk lingers at most `linger` seconds."""
         self._linger = linger
         self._clock = clock
         self._chunks: list[LingeringChunk] = []

@@ -21,7 +21,7 @@ from stream_fs.service.configuration import sections
 from stream_fs.service.configuration.secrets import Secret
 from stream_fs.service.configuration.sections import Section, as_tuple
 from stream_fs.wire.dead_letters import dead_letter_limit
-from stream_fs.wire.declared import DeclaredView, Limits
+from stream_fs.wire.declared import DeclaredView, Dtype, Limits
 from stream_fs.wire.rankings.codec import RankingFormat
 from stream_fs.wire.rankings.message import Top, published_counts
 from stream_fs.wire.rankings.size import largest_ranking
@@ -150,13 +150,7 @@ class Configuration(Section):
             group=self.kafka.group,
             params=selector,
             views=tuple(
-                DeclaredView(
-                    view.name,
-                    view.dimension,
-                    declared.dtype,
-                    view.transform or "minmax",
-                    view.names,
-                )
+                _declared_view(view, declared.dtype)
                 for view, declared in zip(selector.views, self.views, strict=True)
             ),
             rankings_topic=self.output.topic,
@@ -207,6 +201,11 @@ class Configuration(Section):
             for name, value in self.kafka.properties.items()
             if isinstance(value, Secret) and is_secret(name)
         )
+
+
+def _declared_view(view: View, dtype: Dtype) -> DeclaredView:
+    assert view.transform is not None, "the parameters have given it that of the preset"
+    return DeclaredView(view.name, view.dimension, dtype, view.transform, view.names)
 
 
 def selector_view(view: sections.DeclaredView) -> View:

@@ -22,8 +22,11 @@ from pydantic import (
 )
 
 from stream_fs.kafka.settings import ClientSettings, is_secret
+from stream_fs.pipeline.settings import InputStart, Policy
+from stream_fs.selector.parameters import Transform
 from stream_fs.service.configuration.secrets import Place, Secret, resolve
 from stream_fs.wire import DEFAULT_FORMAT, FORMATS, RankingFormat, RecordFormat
+from stream_fs.wire.declared import Dtype
 from stream_fs.wire.declared import Limits as RecordLimits
 
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
@@ -140,7 +143,7 @@ class Stream(Section):
     format: RecordFormat = Field(
         DEFAULT_FORMAT, description=f"Format of the input records: {' or '.join(FORMATS)}."
     )
-    start: Literal["earliest", "latest"] = "earliest"
+    start: InputStart = "earliest"
     """Where a partition without state starts: earliest or latest."""
 
 
@@ -151,9 +154,9 @@ class DeclaredView(Section):
     """Name of the view in the records."""
     dimension: Count
     """Number of features."""
-    dtype: Literal["float32", "float64"] = "float32"
+    dtype: Dtype = "float32"
     """Type of packed values: float32 or float64."""
-    transform: Literal["minmax", "unit", "none"] | None = None
+    transform: Transform | None = None
     """Scaling: minmax, unit (for counts and text) or none; by default, that of the preset."""
     names: FeatureNames | None = None
     """Names of the features: a list, or the path of a file with one name per line."""
@@ -222,7 +225,7 @@ class DeadLetters(Section):
 
     topic: TopicName
     """Topic of the dead letters; by default <stream>.dead-letters."""
-    policy: Literal["dead_letter", "skip", "fail"] = "dead_letter"
+    policy: Policy = "dead_letter"
     """dead_letter publishes bad records, skip only counts them, fail stops at the first."""
     max_ratio: Annotated[float, Field(gt=0, le=1)] = 0.5
     """Share of bad records since the last chunk above which the service stops."""

@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from stream_fs.kafka.clients import LOGGER
+from stream_fs.kafka.librdkafka import LOGGER
 
 ATTEMPT = ("%s [%s] %s", "FAIL", "client", "connection refused")
 
