@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 import random
 import time
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from importlib.metadata import version
 from typing import Final
 
@@ -47,14 +47,7 @@ def run(
 
     `crash_hook` is called at the steps that `pipeline.transaction.Runtime` lists.
     """
-    set_up(
-        configuration.log.format,
-        configuration.log.level,
-        stream=configuration.stream.name,
-        secrets=configuration.secrets(),
-    )
-    keep_freed_memory()
-    _LOGGER.info("starting", extra={"fields": {"version": version("stream-fs")}})
+    _set_up_process(configuration)
     settings = configuration.kafka_settings()
     topics = Topics(settings)
     if not _check_topics(configuration, topics):
@@ -80,30 +73,25 @@ def run(
         stopping.begin()
         worker = _worker(configuration, settings, watchdog, observe, crash_hook)
         metrics.ready_when(lambda: _ready(worker)[0])
-        pages = http.service_pages(registry, lambda: _alive(watchdog), lambda: _ready(worker))
-        pages |= status_pages(
-            lambda: status.status(_health(watchdog, worker), worker.connection_error)
-        )
-        server = stack.enter_context(
-            WebServer(configuration.service.host, configuration.service.port, pages)
-        )
-        _LOGGER.info(
-            "listening",
-            extra={"fields": {"address": f"http://{server.host}:{server.port}"}},
-        )
+        stack.enter_context(_serving(configuration, registry, status, watchdog, worker))
         freeze_loaded_objects()
         watchdog.start()
         stack.callback(watchdog.stop)
-        try:
-            _loop(worker, observe, watchdog, stopping)
-        except Exception:
-            watchdog.beat()
-            _leave(worker)
-            raise
-        watchdog.beat()
-        worker.stop()
+        _run_until_stopped(worker, observe, watchdog, stopping)
     _LOGGER.info("stopped")
     return ExitCode.OK
+
+
+def _set_up_process(configuration: Configuration) -> None:
+    """Set up the log and the allocator, and log the start."""
+    set_up(
+        configuration.log.format,
+        configuration.log.level,
+        stream=configuration.stream.name,
+        secrets=configuration.secrets(),
+    )
+    keep_freed_memory()
+    _LOGGER.info("starting", extra={"fields": {"version": version("stream-fs")}})
 
 
 def _check_topics(configuration: Configuration, topics: Topics) -> bool:
@@ -130,8 +118,8 @@ def _worker(
         settings,
         configuration.stream.name,
         state_topics.__getitem__,
-        watchdog.progress,
-        configuration.chunk.records,
+        heartbeat=watchdog.progress,
+        chunk_records=configuration.chunk.records,
     )
     return Worker(
         configuration.stream.topics,
@@ -141,6 +129,37 @@ def _worker(
         jitter=lambda: random.uniform(0.25, 1.0),  # noqa: S311  # it spreads retries
         grace=configuration.service.grace_seconds,
     )
+
+
+@contextmanager
+def _serving(
+    configuration: Configuration,
+    registry: CollectorRegistry,
+    status: StatusObserver,
+    watchdog: Watchdog,
+    worker: Worker,
+) -> Iterator[None]:
+    """Serve the metrics, the probes and the status page."""
+    pages = http.service_pages(registry, lambda: _alive(watchdog), lambda: _ready(worker))
+    pages |= status_pages(lambda: status.status(_health(watchdog, worker), worker.connection_error))
+    with WebServer(configuration.service.host, configuration.service.port, pages) as server:
+        address = f"http://{server.host}:{server.port}"
+        _LOGGER.info("listening", extra={"fields": {"address": address}})
+        yield
+
+
+def _run_until_stopped(
+    worker: Worker, observe: events.Observer, watchdog: Watchdog, stopping: SignalHandler
+) -> None:
+    """Run the loop, then stop the worker; also after an error, which is raised."""
+    try:
+        _loop(worker, observe, watchdog, stopping)
+    except Exception:
+        watchdog.beat()
+        _leave(worker)
+        raise
+    watchdog.beat()
+    worker.stop()
 
 
 def _loop(

@@ -39,7 +39,7 @@ class MergeLoop:
         runtime: Runtime,
         every: float,
     ) -> None:
-        """Refreshes the models every `interval` seconds.
+        """Refreshes the models every `every` seconds.
 
         Its state is kept with that of the first partition of the first topic.
         """
