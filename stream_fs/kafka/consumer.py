@@ -67,12 +67,12 @@ class KafkaConsumer:
         settings: ClientSettings,
         topics: Sequence[str],
         assignment: Assignment,
-        offsets: OffsetReader | None = None,
-        chunk_records: int = 1,
+        offsets: OffsetReader,
+        chunk_records: int,
         heartbeat: Heartbeat = no_heartbeat,
     ) -> None:
         """`offsets` may be shared; large polls end with a chunk of `chunk_records`."""
-        self._offsets = offsets or OffsetReader.connect(settings)
+        self._offsets = offsets
         self._timeout = settings.timeout
         self._heartbeat = heartbeat
         self._incremental = settings.rebalance is not Rebalance.EAGER

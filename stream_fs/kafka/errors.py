@@ -183,7 +183,7 @@ class ConnectionState:
 def classify(
     error: KafkaError,
     doing: str,
-    connection: ConnectionState | None = None,
+    connection: ConnectionState,
     otherwise: type[TransportError] | None = None,
 ) -> TransportError:
     """The error of the package's tree that says how to react.
@@ -203,7 +203,7 @@ def classify(
         text = f"{text}; {_MISSING}"
     if code == KafkaError.INVALID_TIMESTAMP:
         text = f"{text}; {_CLOCK}"
-    if connection is not None and connection.error is not None:
+    if connection.error is not None:
         text = f"{text}; {connection.error}"
     if otherwise is not None:
         return otherwise(text)
@@ -217,7 +217,7 @@ def classify(
 @contextmanager
 def translate_errors(
     doing: str,
-    connection: ConnectionState | None = None,
+    connection: ConnectionState,
     otherwise: type[TransportError] | None = None,
 ) -> Iterator[None]:
     """Translate the errors of client calls; see `classify`.

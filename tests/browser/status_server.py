@@ -66,9 +66,7 @@ class StatusServer:
         """The events of a chunk of 100 records, from reading to commit."""
         views = self.configuration.params().views
         position = 100 * chunk
-        self.observe(
-            events.RecordsRead(partition, 100, letters or {}, position, waiting=120, size=100)
-        )
+        self.observe(events.RecordsRead(partition, 100, letters or {}, waiting=120, size=100))
         self.observe(events.LagMeasured(partition, 40))
         weights = self._rng.dirichlet(np.full(len(views), 20.0))
         alpha = {view.name: float(weight) for view, weight in zip(views, weights, strict=True)}

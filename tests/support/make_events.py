@@ -44,7 +44,7 @@ def restored(
 
 def read(partition: Partition = HERE, *, waiting: int = 9) -> events.RecordsRead:
     bad = {"malformed": 2, "negative": 1}
-    return events.RecordsRead(partition, 9, bad, position=112, waiting=waiting, size=8)
+    return events.RecordsRead(partition, 9, bad, waiting=waiting, size=8)
 
 
 def updated(

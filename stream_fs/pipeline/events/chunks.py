@@ -52,13 +52,11 @@ from stream_fs.selector.imputation import Imputation
 class RecordsRead(PartitionEvent):
     """Messages were decoded: `good` ones, and bad ones by reason.
 
-    `position` is the offset behind the last of them; `waiting` good ones are in the open chunk,
-    which is complete with `size`.
+    `waiting` good ones are in the open chunk, which is complete with `size`.
     """
 
     good: int
     bad: Mapping[str, int]
-    position: int
     waiting: int
     size: int
 

@@ -123,7 +123,6 @@ class Intake:
                 self._context.partition,
                 good=len(batch.good),
                 bad=Counter(bad.reason for bad in batch.bad),
-                position=self.chunker.position,
                 # Updated chunks are observed when they are committed.
                 waiting=self.chunker.good + self.buffer.rows,
                 size=policy.first if newest == 0 else policy.records,

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from stream_fs.kafka import ClientSettings
 from stream_fs.kafka.consumer import KafkaConsumer
+from stream_fs.kafka.offsets import OffsetReader
 from stream_fs.pipeline.chunker import Chunker
 from stream_fs.pipeline.ports import Partition
 from stream_fs.pipeline.settings import ChunkPolicy
@@ -82,7 +83,9 @@ def ingest(workspace: Workspace, source: Source) -> float:
 
     group = workspace.topics.unique("ingest")
     assigned = _Assigned()
-    member = KafkaConsumer(ClientSettings(workspace.bootstrap, group), [source.topic], assigned)
+    settings = ClientSettings(workspace.bootstrap, group)
+    offsets = OffsetReader.connect(settings)
+    member = KafkaConsumer(settings, [source.topic], assigned, offsets, 1)
     with closing(member):
         while not assigned.partitions:
             member.poll(WAIT)

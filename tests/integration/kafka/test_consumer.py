@@ -35,7 +35,7 @@ def test_a_member_that_does_not_poll_loses_its_partitions_and_gets_them_back(
     short: dict[str, Property] = {"max.poll.interval.ms": 6000}
     settings = backend.settings(properties=short)
     member = Member()
-    source = KafkaConsumer(settings, [partition.topic], member)
+    source = KafkaConsumer(settings, [partition.topic], member, OffsetReader.connect(settings), 1)
     member.holds(source, {partition})
     source.resume(partition, 1)
     member.receives(source, partition, 2)
@@ -84,7 +84,7 @@ def test_a_topic_that_comes_later(backend: KafkaBackend, caplog: pytest.LogCaptu
     topic = backend.topics.unique("later")
     settings = backend.settings(properties={"topic.metadata.refresh.interval.ms": 200})
     member = Member()
-    source = KafkaConsumer(settings, [topic], member)
+    source = KafkaConsumer(settings, [topic], member, OffsetReader.connect(settings), 1)
     member.polls(source, lambda: topic in caplog.text, "the missing topic")
     backend.topics.admin.create_topics([NewTopic(topic, 1)])[topic].result(TIMEOUT_SECONDS)
     member.holds(source, {Partition(topic, 0)})
@@ -215,7 +215,7 @@ def test_the_client_never_looks_up_an_end_itself(
     caplog.set_level(logging.DEBUG, "stream_fs")
     settings = backend.settings(properties={"debug": "topic"})
     member = Member()
-    source = KafkaConsumer(settings, [partition.topic], member)
+    source = KafkaConsumer(settings, [partition.topic], member, OffsetReader.connect(settings), 1)
     member.holds(source, {partition})
     source.resume(partition, 0)
     member.receives(source, partition, 1)
@@ -267,7 +267,8 @@ def test_partitions_with_unknown_ends_are_read_although_the_first_fetch_fails(
 
     monkeypatch.setattr(module, "input_consumer", Hasty)
     member = Member()
-    source = KafkaConsumer(backend.settings(properties={"debug": "topic"}), [topic], member)
+    settings = backend.settings(properties={"debug": "topic"})
+    source = KafkaConsumer(settings, [topic], member, OffsetReader.connect(settings), 1)
     member.holds(source, {whole, cut, idle})
     failures = [f"reading {partition}: fetch failed" for partition in (cut, idle)]
     member.polls(source, lambda: all(one in caplog.text for one in failures), "failed fetches")

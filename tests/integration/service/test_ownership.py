@@ -9,6 +9,7 @@ from time import monotonic
 from stream_fs.errors import NoOwnership
 from stream_fs.kafka import ClientSettings, KafkaTransport
 from stream_fs.kafka.consumer import KafkaConsumer
+from stream_fs.kafka.offsets import OffsetReader
 from stream_fs.pipeline import events
 from stream_fs.pipeline.ports import Assignment
 from tests.integration.service.conftest import MakeMember, MakeStream
@@ -61,7 +62,9 @@ class DuplicateTransport(KafkaTransport):
         self._reading = replace(settings, group=f"{settings.group}-twin")
 
     def input(self, topics: Sequence[str], assignment: Assignment) -> KafkaConsumer:
-        return KafkaConsumer(self._reading, topics, assignment)
+        return KafkaConsumer(
+            self._reading, topics, assignment, OffsetReader.connect(self._reading), 1
+        )
 
 
 def test_one_of_two_members_that_fence_each_other_remains(

@@ -141,6 +141,7 @@ class Stage:
             ["in"],
             IgnoredAssignment(),
             cast(OffsetReader, self.ends),
+            chunk_records=1,
             heartbeat=self._beat,
         )
         places = [TopicPartition(*BUSY), TopicPartition(*QUIET)]
@@ -175,7 +176,7 @@ def test_what_was_delivered_is_not_delivered_again(stage: Stage) -> None:
     assert stage.poll((BUSY, 9), (BUSY, 10)) == {BUSY: [10]}
 
 
-def test_seeks_without_an_answer_are_repeated_with_growing_pauses(stage: Stage) -> None:
+def test_seeks_without_an_answer_are_repeated_at_growing_intervals(stage: Stage) -> None:
     stage.consumer.resume(QUIET, 5)
     times = []
     for _ in range(200):

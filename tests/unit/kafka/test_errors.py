@@ -32,7 +32,7 @@ def error(
     ],
 )
 def test_a_fenced_error_says_whether_there_is_another_owner(code: int, unknown: bool) -> None:
-    found = classify(error(code), "aborting")
+    found = classify(error(code), "aborting", ConnectionState())
     assert isinstance(found, FencedError)
     assert found.outcome_unknown == unknown
 
@@ -67,7 +67,7 @@ def test_a_fenced_error_says_whether_there_is_another_owner(code: int, unknown: 
     ],
 )
 def test_the_class_says_how_to_react(reported: KafkaError, expected: type[TransportError]) -> None:
-    found = classify(reported, "committing")
+    found = classify(reported, "committing", ConnectionState())
     assert type(found) is expected
     assert str(found).startswith(f"committing: said so [{reported.name()}]")
 
@@ -90,7 +90,7 @@ def test_the_class_says_how_to_react(reported: KafkaError, expected: type[Transp
     ],
 )
 def test_a_fatal_error_names_what_to_change(code: int, setting: str) -> None:
-    found = classify(error(code), "sending")
+    found = classify(error(code), "sending", ConnectionState())
     assert isinstance(found, FatalError)
     assert setting in str(found)
 
@@ -104,33 +104,45 @@ def test_a_fatal_error_names_what_to_change(code: int, setting: str) -> None:
 )
 def test_the_cause_of_a_fatal_error_is_found_in_its_text(code: int, advice: str) -> None:
     text = f"Fatal error: {KafkaError(code).str()}: Fatal consumer error"
-    found = classify(KafkaError(KafkaError._FATAL, text, fatal=True), "polling")
+    found = classify(KafkaError(KafkaError._FATAL, text, fatal=True), "polling", ConnectionState())
     assert isinstance(found, FatalError)
     assert advice in str(found)
-    other = classify(KafkaError(KafkaError._FATAL, "Fatal error: another", fatal=True), "polling")
+    other = classify(
+        KafkaError(KafkaError._FATAL, "Fatal error: another", fatal=True),
+        "polling",
+        ConnectionState(),
+    )
     assert isinstance(other, FatalError)
     assert advice not in str(other)
 
 
 def test_a_missing_topic_is_retriable() -> None:
-    found = classify(error(KafkaError.UNKNOWN_TOPIC_OR_PART), "asking")
+    found = classify(error(KafkaError.UNKNOWN_TOPIC_OR_PART), "asking", ConnectionState())
     assert isinstance(found, RetriableError)
     assert "stream-fs topics create" in str(found)
 
 
 def test_a_wrong_clock_is_named() -> None:
-    found = classify(error(KafkaError.INVALID_TIMESTAMP), "sending", otherwise=AbortableError)
+    found = classify(
+        error(KafkaError.INVALID_TIMESTAMP), "sending", ConnectionState(), otherwise=AbortableError
+    )
     assert isinstance(found, AbortableError)
     assert "message.timestamp.type=LogAppendTime" in str(found)
 
 
 def test_a_delivery_error_voids_the_transaction_unless_it_is_worse() -> None:
     timed_out = error(KafkaError._MSG_TIMED_OUT)
-    assert isinstance(classify(timed_out, "sending", otherwise=AbortableError), AbortableError)
+    assert isinstance(
+        classify(timed_out, "sending", ConnectionState(), otherwise=AbortableError), AbortableError
+    )
     fenced = error(KafkaError.INVALID_PRODUCER_EPOCH)
-    assert isinstance(classify(fenced, "sending", otherwise=AbortableError), FencedError)
+    assert isinstance(
+        classify(fenced, "sending", ConnectionState(), otherwise=AbortableError), FencedError
+    )
     denied = error(KafkaError.TOPIC_AUTHORIZATION_FAILED)
-    assert isinstance(classify(denied, "sending", otherwise=AbortableError), FatalError)
+    assert isinstance(
+        classify(denied, "sending", ConnectionState(), otherwise=AbortableError), FatalError
+    )
 
 
 def test_the_reason_of_a_refused_connection_is_shown() -> None:
@@ -188,23 +200,23 @@ def test_an_answer_of_a_broker_clears_the_error() -> None:
 
 
 def test_errors_are_translated() -> None:
-    with pytest.raises(FencedError) as caught, translate_errors("committing"):
+    with pytest.raises(FencedError) as caught, translate_errors("committing", ConnectionState()):
         raise KafkaException(error(KafkaError._FENCED, fatal=True))
     assert isinstance(caught.value.__cause__, KafkaException)
 
 
 def test_an_error_that_is_raised_during_a_callback_is_translated() -> None:
     first = KafkaException(error(KafkaError._FENCED, fatal=True))
-    with pytest.raises(FencedError), translate_errors("flushing"):
+    with pytest.raises(FencedError), translate_errors("flushing", ConnectionState()):
         raise SystemError("returned a result with an exception set") from first
 
 
 def test_an_error_of_the_library_itself_is_fatal() -> None:
     failed = pytest.raises(FatalError, match="flushing: the client failed: returned NULL")
-    with failed, translate_errors("flushing"):
+    with failed, translate_errors("flushing", ConnectionState()):
         raise SystemError("returned NULL without setting an exception")
 
 
 def test_other_errors_pass() -> None:
-    with pytest.raises(ZeroDivisionError), translate_errors("polling"):
+    with pytest.raises(ZeroDivisionError), translate_errors("polling", ConnectionState()):
         raise ZeroDivisionError

@@ -164,7 +164,7 @@ def test_a_published_ranking(watched: Watched) -> None:
 
 def test_the_open_chunk_after_the_first_needs_fewer_records(watched: Watched) -> None:
     watched.observe(restored(chunk=0))
-    watched.observe(events.RecordsRead(HERE, 210, {}, position=210, waiting=210, size=200))
+    watched.observe(events.RecordsRead(HERE, 210, {}, waiting=210, size=200))
     first = replace(updated().report, rows=200)
     watched.observe(
         events.ChunkUpdated(HERE, first, seconds=0.02, replayed=False, waiting=10, size=50)
