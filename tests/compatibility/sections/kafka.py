@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import signal
+import socket
 import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any, Final
 
@@ -104,17 +107,20 @@ class _Stream:
         sides[0].command(["topics", "create", *flags])
         log = self._folder / f"{self.case.name}-{self._journeys}.log"
 
-        def published(count: int) -> Callable[[], bool]:
-            return lambda: len(self._read(names[RANKINGS], 0)) >= count
+        def run(side: Runner, goal: int, *more: str, kill: bool = False) -> None:
+            port = _free_port()
+            command = ["run", *flags, *more, f"--set=service.port={port}"]
+            with self._consumer(names[RANKINGS], 0) as consumer:
+                published = _Count(consumer)
+                _end_at(side.started(command, log), port, log, lambda: published() >= goal, kill)
 
-        for number, side in enumerate(sides, 1):
-            last = number == len(sides)
-            goal = self.case.rankings if last else _KILLED_AT
-            process = side.started(["run", *flags, "--set=merge.enabled=false"], log)
-            _end_at(process, published(goal), log, kill=not last)
+        for side in sides[:-1]:
+            run(side, _KILLED_AT, "--set=merge.enabled=false", kill=True)
+            if len(self._read(names[RANKINGS], 0)) == self.case.rankings:
+                raise RuntimeError(f"{side.name} was killed after its last ranking: try again")
+        run(sides[-1], self.case.rankings, "--set=merge.enabled=false")
         # There are no new records, so what it merges does not depend on the time.
-        process = sides[-1].started(["run", *flags], log)
-        _end_at(process, published(self.case.rankings + 1), log)
+        run(sides[-1], self.case.rankings + 1)
         found = self._topics(names)
         self._admin.delete_consumer_groups([self._group])[self._group].result(_PATIENCE_SECONDS)
         return found
@@ -159,8 +165,9 @@ class _Stream:
             if producer.flush(_PATIENCE_SECONDS):
                 raise TimeoutError("records were not written")
 
-    def _read(self, topic: str, partition: int) -> list[list[Any]]:
-        """What is committed: offset, no timestamp, key, value, headers."""
+    @contextmanager
+    def _consumer(self, topic: str, partition: int) -> Iterator[Consumer]:
+        """Reads what is committed, from the beginning, without delay."""
         consumer = Consumer(
             {
                 "bootstrap.servers": self._bootstrap,
@@ -168,12 +175,20 @@ class _Stream:
                 "isolation.level": "read_committed",
                 "enable.auto.commit": False,
                 "enable.partition.eof": True,
+                "fetch.wait.max.ms": 5,
                 "log_level": 0,
             }
         )
-        found: list[list[Any]] = []
         try:
             consumer.assign([TopicPartition(topic, partition, 0)])
+            yield consumer
+        finally:
+            consumer.close()
+
+    def _read(self, topic: str, partition: int) -> list[list[Any]]:
+        """What is committed: offset, no timestamp, key, value, headers."""
+        found: list[list[Any]] = []
+        with self._consumer(topic, partition) as consumer:
             while True:
                 for message in consumer.consume(500, 0.1):
                     if (error := message.error()) is None:
@@ -183,20 +198,30 @@ class _Stream:
                         return found
                     else:
                         raise KafkaException(error)
-        finally:
-            consumer.close()
+
+
+class _Count:
+    """The number of records that a consumer has received so far."""
+
+    def __init__(self, consumer: Consumer) -> None:
+        self._consumer = consumer
+        self._count = 0
+
+    def __call__(self) -> int:
+        while (message := self._consumer.poll(0.001)) is not None:
+            self._count += message.error() is None
+        return self._count
 
 
 def _end_at(
-    process: subprocess.Popen[bytes], reached: Callable[[], bool], log: Path, *, kill: bool = False
+    process: subprocess.Popen[bytes], port: int, log: Path, reached: Callable[[], bool], kill: bool
 ) -> None:
-    """End a process as soon as the condition is true."""
+    """Kill a process as soon as the condition is true; or shut it down, when it is ready."""
     deadline = time.monotonic() + _PATIENCE_SECONDS
     try:
-        while not reached():
+        while not reached() or not (kill or _is_ready(port)):
             if process.poll() is not None or time.monotonic() > deadline:
                 raise RuntimeError(f"it does not progress: {log.read_text()[-2000:]}")
-            time.sleep(0.01)
         if not kill:
             process.send_signal(signal.SIGTERM)
             if process.wait(_PATIENCE_SECONDS):
@@ -204,3 +229,19 @@ def _end_at(
     finally:
         process.kill()
         process.wait()
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
+def _is_ready(port: int) -> bool:
+    connection = HTTPConnection("127.0.0.1", port, timeout=10)
+    try:
+        connection.request("GET", "/readyz")
+        return connection.getresponse().status == 200
+    except OSError:
+        return False
+    finally:
+        connection.close()

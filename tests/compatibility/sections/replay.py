@@ -16,6 +16,7 @@ from tests.compatibility.replays import Folder, Recorded, replayed_cases, stages
 from tests.compatibility.sections import Finding, Options, finding
 
 _PATIENCE_SECONDS = 60.0
+_ATTEMPTS = 5
 
 
 def compare(old: Runner, new: Runner, options: Options) -> Iterator[Finding]:
@@ -41,9 +42,11 @@ def _case(case: Case, old: Runner, new: Runner, seed: int) -> Finding:
             return folder.replay(side.command, contents[-len(left) :])
 
         def killed(first: Runner, second: Runner) -> Recorded:
-            folder = fresh(f"{first.name} killed")
-            _kill(first, folder, contents[0], transactions=3)
-            return folder.replay(second.command, contents)
+            for attempt in range(_ATTEMPTS):
+                folder = fresh(f"{first.name} killed {attempt}")
+                if _kill(first, folder, contents[0], transactions=2):
+                    return folder.replay(second.command, contents)
+            raise RuntimeError(f"{first.name} ended before it was killed, {_ATTEMPTS} times")
 
         before, now = threads.map(whole, (old, new))
         pairs = [("undisturbed", _plain(case, before), _plain(case, now))]
@@ -73,8 +76,8 @@ def _ends(case: Case, before: Recorded, now: dict[str, Any]) -> tuple[Any, Any]:
     return {name: plain[name] for name in names}, {name: now[name] for name in names}
 
 
-def _kill(side: Runner, folder: Folder, content: bytes, transactions: int) -> None:
-    """Kill a replay as soon as it has so many transactions; it may have ended before."""
+def _kill(side: Runner, folder: Folder, content: bytes, transactions: int) -> bool:
+    """Kill a replay as soon as it has so many transactions; False where it ended before."""
     arguments: Sequence[str] = folder.arguments(content)
     process = side.started(arguments, folder.file("log"))
     deadline = time.monotonic() + _PATIENCE_SECONDS
@@ -89,4 +92,5 @@ def _kill(side: Runner, folder: Folder, content: bytes, transactions: int) -> No
             time.sleep(0.001)
     finally:
         process.kill()
-        process.wait()
+        code = process.wait()
+    return code < 0
