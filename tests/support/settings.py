@@ -18,25 +18,25 @@ def default(section: type[sections.Section], key: str) -> Any:
 
 def dead_letter_settings(**changes: Any) -> DeadLetterSettings:
     keys = ("policy", "max_ratio", "tolerated", "max_open", "max_open_bytes")
-    values = {key: default(sections.DeadLetters, key) for key in keys}
-    largest = dead_letter_limit(default(sections.Kafka, "largest_message"))
+    values = {key: default(sections.DeadLettersSection, key) for key in keys}
+    largest = dead_letter_limit(default(sections.KafkaSection, "largest_message"))
     return DeadLetterSettings(**{**values, "largest": largest, **changes})
 
 
 def stream_settings(**values: Any) -> StreamSettings:
     """Settings with these values, among them all that have no default."""
     defaults: dict[str, Any] = {
-        "record_format": default(sections.Stream, "format"),
+        "record_format": default(sections.StreamSection, "format"),
         "limits": Limits(),
-        "chunk_records": default(sections.Chunk, "records"),
-        "chunk_max_span": default(sections.Chunk, "max_span"),
-        "checkpoint_every": default(sections.Checkpoint, "every_chunks"),
+        "chunk_records": default(sections.ChunkSection, "records"),
+        "chunk_max_span": default(sections.ChunkSection, "max_span"),
+        "checkpoint_every": default(sections.CheckpointSection, "every_chunks"),
         "part_bytes": PART_BYTES,
         "output_top": None,
-        "output_format": default(sections.Output, "format"),
-        "linger": default(sections.Output, "linger_seconds"),
+        "output_format": default(sections.OutputSection, "format"),
+        "linger": default(sections.OutputSection, "linger_seconds"),
         "dead_letters": dead_letter_settings(),
-        "merge_every": default(sections.Merge, "every_seconds"),
-        "start": default(sections.Stream, "start"),
+        "merge_every": default(sections.MergeSection, "every_seconds"),
+        "start": default(sections.StreamSection, "start"),
     }
     return StreamSettings(**{**defaults, **values})

@@ -112,25 +112,25 @@ REBALANCE: Final = {
     "consumer": Rebalance.CONSUMER,
 }
 
-Views = Annotated[tuple[sections.DeclaredView, ...], BeforeValidator(as_tuple), Field(min_length=1)]
+Views = Annotated[tuple[sections.ViewSection, ...], BeforeValidator(as_tuple), Field(min_length=1)]
 
 
 class Configuration(Section):
     """All sections, validated; created by `load`."""
 
-    stream: sections.Stream
+    stream: sections.StreamSection
     views: Views
-    selector: sections.Selector
-    chunk: sections.Chunk
-    checkpoint: sections.Checkpoint
-    merge: sections.Merge
-    output: sections.Output
-    dead_letters: sections.DeadLetters
-    state: sections.State
-    limits: sections.Limits
-    kafka: sections.Kafka
-    service: sections.Service
-    log: sections.Log
+    selector: sections.SelectorSection
+    chunk: sections.ChunkSection
+    checkpoint: sections.CheckpointSection
+    merge: sections.MergeSection
+    output: sections.OutputSection
+    dead_letters: sections.DeadLettersSection
+    state: sections.StateSection
+    limits: sections.LimitsSection
+    kafka: sections.KafkaSection
+    service: sections.ServiceSection
+    log: sections.LogSection
 
     def params(self) -> Params:
         """The parameters of the selector."""
@@ -208,7 +208,7 @@ def _declared_view(view: View, dtype: Dtype) -> DeclaredView:
     return DeclaredView(view.name, view.dimension, dtype, view.transform, view.names)
 
 
-def selector_view(view: sections.DeclaredView) -> View:
+def selector_view(view: sections.ViewSection) -> View:
     """The selector's view of a declared one."""
     return View(view.name, view.dimension, view.transform, view.names)
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from stream_fs.service.configuration import problems
 from stream_fs.service.configuration.configuration import Configuration
-from stream_fs.service.configuration.sections import DeclaredView, Section
+from stream_fs.service.configuration.sections import Section, ViewSection
 from stream_fs.service.configuration.validation import derived_defaults
 
 _EXAMPLE: Final[dict[str, dict[str, Any]]] = {
@@ -69,10 +69,10 @@ def example() -> str:
     for name, field in Configuration.model_fields.items():
         possible = {**derived.get(name, {}), **_POSSIBLE.get(name, {})}
         if name == "views":
-            lines += _described(DeclaredView)
+            lines += _described(ViewSection)
             for index, view in enumerate(_EXAMPLE_VIEWS):
                 # Only the first view is explained.
-                body = _table(DeclaredView, view, possible) if not index else _pairs(view)
+                body = _table(ViewSection, view, possible) if not index else _pairs(view)
                 lines += ["[[views]]", *body, ""]
         else:
             model: Any = field.annotation

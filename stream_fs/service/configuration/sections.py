@@ -26,8 +26,7 @@ from stream_fs.pipeline.settings import InputStart, Policy
 from stream_fs.selector.parameters import Transform
 from stream_fs.service.configuration.secrets import Place, Secret, resolve
 from stream_fs.wire import DEFAULT_FORMAT, FORMATS, RankingFormat, RecordFormat
-from stream_fs.wire.declared import Dtype
-from stream_fs.wire.declared import Limits as RecordLimits
+from stream_fs.wire.declared import Dtype, Limits
 
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 
@@ -115,7 +114,7 @@ Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 Count = Annotated[int, Field(ge=1)]
 
-_RECORD_LIMITS = RecordLimits()
+_RECORD_LIMITS = Limits()
 _CLIENTS = ClientSettings("unknown", "unknown")
 
 
@@ -133,7 +132,7 @@ class Section(BaseModel):
     )
 
 
-class Stream(Section):
+class StreamSection(Section):
     """The input."""
 
     name: StreamName
@@ -147,7 +146,7 @@ class Stream(Section):
     """Where a partition without state starts: earliest or latest."""
 
 
-class DeclaredView(Section):
+class ViewSection(Section):
     """A view of the records; one table per view."""
 
     name: Name
@@ -164,7 +163,7 @@ class DeclaredView(Section):
     """Rows and columns of features that form an image or a grid, for heat maps; e.g. [16, 15]."""
 
 
-class Selector(Section):
+class SelectorSection(Section):
     """The selector; any other parameter of stream_fs.selector.Params can be set here by name."""
 
     # The selector checks these itself, see `validation`.
@@ -178,7 +177,7 @@ class Selector(Section):
     """Seed of all random numbers."""
 
 
-class Chunk(Section):
+class ChunkSection(Section):
     """How the stream is divided into chunks."""
 
     records: Count = 500
@@ -187,14 +186,14 @@ class Chunk(Section):
     """Maximum seconds between the timestamps of a chunk; a record beyond starts the next chunk."""
 
 
-class Checkpoint(Section):
+class CheckpointSection(Section):
     """Snapshots of the model. The input offset is saved with every transaction."""
 
     every_chunks: Count = 10
     """Chunks between snapshots; at most this many are replayed after a crash."""
 
 
-class Merge(Section):
+class MergeSection(Section):
     """The ranking of the whole stream, merged from the models of its partitions.
 
     Published for streams of several partitions. It contains each model as of its last snapshot,
@@ -207,7 +206,7 @@ class Merge(Section):
     """Minimum number of seconds between two merged rankings."""
 
 
-class Output(Section):
+class OutputSection(Section):
     """The rankings."""
 
     topic: TopicName
@@ -220,7 +219,7 @@ class Output(Section):
     """Maximum seconds that rankings of a backlog wait to share a transaction; 0 disables this."""
 
 
-class DeadLetters(Section):
+class DeadLettersSection(Section):
     """Handling of bad records."""
 
     topic: TopicName
@@ -237,14 +236,14 @@ class DeadLetters(Section):
     """Bytes of dead letters per chunk up to which none is shortened; then large ones are."""
 
 
-class State(Section):
+class StateSection(Section):
     """The topics of the saved state."""
 
     topic: StatePattern = "{topic}.state"
     """Name of the state topic of each input topic; streams can share it."""
 
 
-class Limits(Section):
+class LimitsSection(Section):
     """Limits of a record; a larger one is a bad record."""
 
     record_bytes: Count = _RECORD_LIMITS.record_bytes
@@ -253,7 +252,7 @@ class Limits(Section):
     """Maximum number of views in a record."""
 
 
-class Kafka(Section):
+class KafkaSection(Section):
     """The Kafka cluster."""
 
     bootstrap: Annotated[str, Field(min_length=1)]
@@ -272,7 +271,7 @@ class Kafka(Section):
     """Further librdkafka properties; a secret as {env = "NAME"} or {file = "path"}."""
 
 
-class Service(Section):
+class ServiceSection(Section):
     """The service process and its HTTP port."""
 
     host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
@@ -285,7 +284,7 @@ class Service(Section):
     """Seconds without progress after which the process exits; longer than every timeout."""
 
 
-class Log(Section):
+class LogSection(Section):
     """The log, on standard error."""
 
     format: Literal["text", "json"] = "text"

@@ -36,7 +36,7 @@ from stream_fs.service.configuration.problems import (
     unknown,
 )
 from stream_fs.service.configuration.secrets import Place, Secret, redacted
-from stream_fs.service.configuration.sections import DeclaredView, Section, StreamName, topic_name
+from stream_fs.service.configuration.sections import Section, StreamName, ViewSection, topic_name
 
 STREAM_NAME: TypeAdapter[str] = TypeAdapter(StreamName)
 _STRICT = ConfigDict(strict=True, arbitrary_types_allowed=True)
@@ -113,7 +113,7 @@ def _valid_entries(key: TypeAdapter[Any], table: dict[str, Any], place: Place) -
 
 def _model(name: str) -> type[Section]:
     declared: Any = Configuration.model_fields[name].annotation
-    model: type[Section] = DeclaredView if name == "views" else declared
+    model: type[Section] = ViewSection if name == "views" else declared
     return model
 
 
@@ -347,7 +347,7 @@ def _excerpt(found: ValidValues, keys: Sequence[str]) -> Configuration | None:
 
 
 def _selector(
-    selector: Mapping[str, Any], views: tuple[sections.DeclaredView, ...] | None
+    selector: Mapping[str, Any], views: tuple[sections.ViewSection, ...] | None
 ) -> Iterator[ConfigurationProblem]:
     """Validate the parameters by the selector; each refused one is removed for the next attempt."""
     known = {field.name for field in fields(Params)} - {"views"}

@@ -12,7 +12,7 @@ from stream_fs.cli import main
 from stream_fs.errors import InvalidParameter
 from stream_fs.replay import Rewriter, Source, file_format
 from stream_fs.selector.arrays import Indices
-from stream_fs.service.configuration.sections import Stream
+from stream_fs.service.configuration.sections import StreamSection
 from stream_fs.wire import (
     DEFAULT_FORMAT,
     FORMATS,
@@ -48,7 +48,7 @@ def test_records_begin_like_their_own_format(format: RecordFormat) -> None:
 
 
 def test_the_configuration_lists_all_formats() -> None:
-    field = Stream.model_fields["format"]
+    field = StreamSection.model_fields["format"]
     assert get_args(field.annotation) == get_args(RecordFormat)
     assert field.description == f"Format of the input records: {' or '.join(FORMATS)}."
 
