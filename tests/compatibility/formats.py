@@ -149,10 +149,10 @@ def rankings_by_key(records: Records) -> dict[bytes, list[dict[str, Any]]]:
     found: dict[bytes, list[dict[str, Any]]] = {}
     for _, _, key, value, headers in records:
         format = ranking_format(headers)
-        told = {name: content for name, content in headers if name != "ce_id"}
+        compared = {name: content for name, content in headers if name != "ce_id"}
         if dict(map(tuple, headers))["ce_id"] != event_id(value, format):
             raise ValueError(f"the id is not that of the ranking: {headers}")
-        ranking = {"headers": told, "order": list(dict(headers)), **parsed(value, format)}
+        ranking = {"headers": compared, "order": list(dict(headers)), **parsed(value, format)}
         found.setdefault(key, []).append(ranking)
     return found
 

@@ -122,7 +122,7 @@ def _values(values: list[float], encoding: Encoding, name: str) -> Any:
 
 
 def bad_values(encoding: Encoding, *, framed: bool) -> list[bytes | None]:
-    """Records that cannot be used, of every kind; `framed` ones can be told apart in a file."""
+    """Records that cannot be used, of every kind; `framed` ones can be separated in a file."""
     first, second, third = dimensions(encoding)
     width = dimensions(encoding)[third]
 

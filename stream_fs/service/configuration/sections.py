@@ -1,7 +1,8 @@
 """The sections of the configuration file, key by key.
 
 The docstrings under the keys are also the comments of `stream-fs config example`. Every default
-is written here, and nowhere else.
+is written once: here, or in the class that is also used without a configuration (`wire.Limits`,
+`kafka.ClientSettings`), from which it is read here.
 """
 
 from __future__ import annotations
